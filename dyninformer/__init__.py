@@ -1,0 +1,1 @@
+"""Live, indexed, in-memory copies of any Kubernetes collection, as plain dicts."""

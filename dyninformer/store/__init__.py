@@ -1,0 +1,1 @@
+"""What is known: entries, indexes, paths and selectors."""

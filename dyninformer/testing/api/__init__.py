@@ -1,0 +1,1 @@
+"""What kube-apiserver says: requests in, representations out; no sockets, no threads."""

@@ -1,0 +1,1 @@
+"""The socket side: asyncio and h11 around the pure API."""
