@@ -7,7 +7,7 @@ It is owned by one thread: the one that runs the server (or the test that steps 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ class Version:
     object: Object
     deleted: bool = False
     previous: Version | None = None
-    encoded: dict[object, bytes] = field(default_factory=dict)
+    encoded: dict[Hashable, bytes] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
