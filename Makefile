@@ -1,0 +1,71 @@
+# One command for each thing a newcomer wants; `make help` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+PYTEST_ARGS ?=
+LOWEST := .venv-lowest
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint typecheck rooms coverage test-lowest soak bench kube clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/ready ## see it work: an embedded API server, examples/crd, and a watch on it
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/ready ## run every test but soak and benchmarks (real-server tests need KUBEBUILDER_ASSETS)
+	$(BIN)/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
+
+check: lint typecheck rooms coverage ## lint, types, rooms, and the tests once with coverage
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+typecheck: $(VENV)/ready
+	$(BIN)/mypy
+
+rooms: $(VENV)/ready
+	$(BIN)/lint-imports
+
+coverage: $(VENV)/ready
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
+	@$(BIN)/coverage combine -q && $(BIN)/coverage report --fail-under=90 > .coverage.txt; ok=$$?; tail -n 1 .coverage.txt; exit $$ok
+
+test-lowest: $(LOWEST)/ready ## run the tests with the lowest versions of the dependencies that are allowed
+	$(LOWEST)/bin/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
+
+soak: $(VENV)/ready ## run the tests that take minutes
+	$(BIN)/pytest -m soak --timeout 3600 $(PYTEST_ARGS)
+
+bench: $(VENV)/ready ## run the benchmarks; each prints ratios beside a peer
+	@for each in benchmarks/bench_*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+
+kube: ## build etcd, kube-apiserver and kubectl for the real-server tests (needs Go; minutes)
+	@tests/kube/build
+
+clean: ## remove what these commands made
+	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+# A virtual environment with this folder installed in it, for editing. Python says why it cannot, if it cannot.
+define new-venv
+@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("dyninformer needs Python 3.11 or later; this is %s. Name another one: make PYTHON=python3.12 ..." % sys.version.split()[0])'
+@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "This Python has no venv module. On Debian and Ubuntu: apt-get install python3-venv. Or name another Python: make PYTHON=/path/to/python3 ..." >&2; exit 1; }
+@$(PYTHON) -m venv $(@D)
+endef
+
+$(VENV)/ready: setup.cfg pyproject.toml
+	$(new-venv)
+	@echo "Installing into $(@D) ..."
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(LOWEST)/ready: setup.cfg pyproject.toml tests/lowest_versions.py
+	$(new-venv)
+	@echo "Installing the lowest versions into $(@D) ..."
+	@$(@D)/bin/python tests/lowest_versions.py setup.cfg > $(@D)/lowest.txt
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(@D)/lowest.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,23 @@
+"""Print the lowest version that setup.cfg allows of each dependency, as pip constraints."""
+
+import re
+import sys
+from collections.abc import Iterator
+from configparser import ConfigParser
+
+TOOLS = "dev"  # what only runs the checks is taken as new as it comes
+
+
+def lowest(path: str) -> Iterator[str]:
+    """``name==version`` for each requirement with a lower bound."""
+    config = ConfigParser()
+    config.read(path)
+    blocks = [config["options"]["install_requires"]]
+    blocks += [text for extra, text in config["options.extras_require"].items() if extra != TOOLS]
+    for line in "\n".join(blocks).splitlines():
+        if found := re.match(r"([\w.-]+)>=([\w.]+)", line.strip()):
+            yield f"{found[1]}=={found[2]}"
+
+
+if __name__ == "__main__":
+    print("\n".join(lowest(sys.argv[1])))
