@@ -31,11 +31,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A finished answer. ``body`` is bytes, or pieces of bytes to be sent one after another."""
+    """A finished answer. ``body`` is bytes, or pieces of bytes to be sent one after another.
+
+    ``delay`` is how many seconds the server takes before it says this (the wait for
+    a future resourceVersion); the carrier waits, the state does not.
+    """
 
     status: int
     headers: Headers
     body: bytes | Iterable[bytes] = b""
+    delay: float = 0.0
 
 
 class Stream(Protocol):
