@@ -15,6 +15,7 @@ class ApiError(DynInformerError):
 
     ``details`` None leaves the field out, ``reason`` None does too (a bare 500).
     ``text`` replaces the Status by a text/plain body (an unknown path, an overload).
+    ``delay`` is how many seconds the real server takes to say so: the carrier waits as long.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class ApiError(DynInformerError):
         text: str | None = None,
         metadata: Object | None = None,
         headers: tuple[tuple[str, str], ...] = (),
+        delay: float = 0.0,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -38,6 +40,7 @@ class ApiError(DynInformerError):
         self.text = text
         self.metadata = metadata or {}
         self.headers = headers
+        self.delay = delay
 
     def body(self) -> Object:
         """The Status object, keys in the server's order."""
