@@ -1,1 +1,96 @@
-"""Fixtures for tests that need a Kubernetes API server."""
+"""Fixtures for tests that need a Kubernetes API server.
+
+``kube_api`` is a clean server for one test, ``kube_api_session`` one server for the
+whole run, ``kube_client`` the official dynamic client on ``kube_api``. They run on
+the embedded server; ``pytest --kube-api=real`` runs the same tests on a real
+kube-apiserver. Every xdist worker has a server of its own.
+
+Importing this module must cost nothing: pytest loads it in every project that has
+dyninformer installed. The servers are imported where a fixture needs them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from dyninformer.testing.api_server import ApiServer
+    from dyninformer.testing.control_plane import ControlPlane
+
+REQUIRED = "DYNINFORMER_KUBE_API_REQUIRED"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the two options of this plugin."""
+    group = parser.getgroup("kube-api", "Kubernetes API servers (dyninformer)")
+    group.addoption(
+        "--kube-api",
+        choices=("embedded", "real"),
+        default="embedded",
+        help="the server behind kube_api: embedded (default), or etcd and kube-apiserver "
+        "from the folder that KUBEBUILDER_ASSETS names",
+    )
+    group.addoption(
+        "--kube-api-required",
+        action="store_true",
+        default=os.environ.get(REQUIRED, "") not in {"", "0"},
+        help="fail, rather than skip, where a real server is needed and not at hand "
+        f"(also {REQUIRED}=1)",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which server the tests run on, where it is not the usual one."""
+    if config.getoption("--kube-api") != "real":
+        return None
+    return f"kube-api: real, from {os.environ.get('KUBEBUILDER_ASSETS') or '(not set)'}"
+
+
+def require_real(config: pytest.Config) -> None:
+    """Skip the running test where there is no real API server, or fail it if one is required."""
+    from dyninformer.testing.control_plane import ControlPlaneError, find_assets  # noqa: PLC0415
+
+    try:
+        find_assets()
+    except ControlPlaneError as error:
+        if config.getoption("--kube-api-required"):
+            pytest.fail(f"a real API server is required: {error}", pytrace=False)
+        pytest.skip(f"needs a real API server: {error}")
+
+
+@pytest.fixture(scope="session")
+def kube_api_session(pytestconfig: pytest.Config) -> Iterator[ApiServer | ControlPlane]:
+    """One API server for the whole run (of each xdist worker); its state is shared."""
+    if pytestconfig.getoption("--kube-api") == "real":
+        require_real(pytestconfig)
+        from dyninformer.testing.control_plane import ControlPlane  # noqa: PLC0415
+
+        with ControlPlane() as control_plane:
+            yield control_plane
+    else:
+        from dyninformer.testing.api_server import ApiServer  # noqa: PLC0415
+
+        with ApiServer() as server:
+            yield server
+
+
+@pytest.fixture
+def kube_api(kube_api_session: ApiServer | ControlPlane) -> ApiServer | ControlPlane:
+    """An API server that holds nothing but what a new cluster holds.
+
+    It is the server of ``kube_api_session``, emptied: use one of the two in a run.
+    """
+    kube_api_session.reset()
+    return kube_api_session
+
+
+@pytest.fixture
+def kube_client(kube_api: ApiServer | ControlPlane) -> DynamicClient:
+    """The official client's DynamicClient, connected to ``kube_api``."""
+    return kube_api.client()
