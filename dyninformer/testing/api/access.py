@@ -1,0 +1,242 @@
+"""Who asks, and whether they may: bearer tokens, declared rules, and RBAC objects."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from dyninformer.testing.api.request_info import RequestInfo
+from dyninformer.testing.messages import Request
+from dyninformer.testing.status import ApiError
+
+MASTERS = "system:masters"
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks. ``groups`` is complete: it holds system:authenticated or its opposite."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether it is allowed, and by what."""
+
+    allowed: bool
+    reason: str = ""
+
+
+class Authorizer(Protocol):
+    """What decides when no declared rule does."""
+
+    def authorize(self, user: User, info: RequestInfo) -> Decision:
+        """Whether ``user`` may do what ``info`` says."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """One declared rule; an empty tuple means any.
+
+    ``resources`` are named as in RBAC: ``widgets``, ``widgets/status``, ``*/scale``.
+    A rule with ``namespaces`` does not reach requests at the cluster scope, one with
+    ``names`` only requests for those names.
+    """
+
+    allows: bool
+    user: str
+    verbs: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Paths that are no resources, ``/metrics`` or ``/apis/*``; such a rule reaches no resource."""
+
+    def matches(self, user: User, info: RequestInfo) -> bool:
+        """Whether the rule speaks of this user and request."""
+        if self.user not in ("*", user.name, *(f"group:{group}" for group in user.groups)):
+            return False
+        if not _has(self.verbs, info.verb):
+            return False
+        if self.paths or not info.is_resource:
+            about_resources = self.groups or self.resources or self.namespaces or self.names
+            return (
+                not info.is_resource
+                and not about_resources
+                and (not self.paths or any(path_matches(path, info.path) for path in self.paths))
+            )
+        return (
+            _has(self.groups, info.group)
+            and (not self.resources or resource_matches(self.resources, info))
+            and _has(self.namespaces, info.namespace)
+            and _has(self.names, info.authorised_name)
+        )
+
+
+Names = str | Iterable[str]
+
+
+class Access:
+    """The users of a server and what they may do.
+
+    Asked in this order: the rules declared here, newest first, the first that speaks
+    of the request decides, whoever asks; then members of system:masters may do all;
+    then ``authorizer`` (RBAC objects); what nobody allows is forbidden.
+
+    >>> access = Access()
+    >>> token = access.add_user("alice", groups=["devs"])
+    >>> rule = access.deny("alice", verbs="list", resources="widgets", groups="ex.io")
+    >>> access.remove(rule)
+    """
+
+    def __init__(self, authorizer: Authorizer | None = None) -> None:
+        self._authorizer = authorizer
+        self._users: dict[str, User] = {}
+        self._rules: list[Rule] = []
+
+    def __repr__(self) -> str:
+        names = sorted(user.name for user in self._users.values())
+        return f"<Access users={names} rules={len(self._rules)}>"
+
+    def add_user(
+        self, name: str, *, groups: Iterable[str] = (), token: str | None = None, uid: str = ""
+    ) -> str:
+        """Make ``token`` (a fresh one by default) that of user ``name``, and return it."""
+        token = token or secrets.token_urlsafe(24)
+        self._users[token] = User(name, (*groups, AUTHENTICATED), uid or name)
+        return token
+
+    def remove_token(self, token: str) -> None:
+        """From now on ``token`` is answered 401; unknown tokens are ignored."""
+        self._users.pop(token, None)
+
+    def allow(
+        self,
+        user: str,
+        *,
+        verbs: Names = (),
+        resources: Names = (),
+        groups: Names = (),
+        namespaces: Names = (),
+        names: Names = (),
+        paths: Names = (),
+    ) -> Rule:
+        """Let ``user`` ("*" for all, "group:devs" for a group) do what the rest says."""
+        return self._declare(
+            True, user, verbs=verbs, resources=resources, groups=groups, namespaces=namespaces,
+            names=names, paths=paths,
+        )  # fmt: skip
+
+    def deny(
+        self,
+        user: str,
+        *,
+        verbs: Names = (),
+        resources: Names = (),
+        groups: Names = (),
+        namespaces: Names = (),
+        names: Names = (),
+        paths: Names = (),
+    ) -> Rule:
+        """Forbid ``user`` what the rest says, members of system:masters too."""
+        return self._declare(
+            False, user, verbs=verbs, resources=resources, groups=groups, namespaces=namespaces,
+            names=names, paths=paths,
+        )  # fmt: skip
+
+    def remove(self, rule: Rule) -> None:
+        """Take back what `allow` or `deny` returned; idempotent."""
+        if rule in self._rules:
+            self._rules.remove(rule)
+
+    def clear(self) -> None:
+        """Take back every declared rule; users keep their tokens."""
+        self._rules.clear()
+
+    def authenticate(self, request: Request) -> User:
+        """The user whose token the request bears; 401 if nobody's, anonymous without one."""
+        scheme, _, token = request.headers.get("authorization", "").strip().partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token:
+            return ANONYMOUS
+        user = self._users.get(token)
+        if user is None:
+            raise ApiError(401, "Unauthorized", "Unauthorized")
+        return user
+
+    def decide(self, user: User, info: RequestInfo) -> Decision:
+        """Whether ``user`` may do what ``info`` says, and by what."""
+        for rule in reversed(self._rules):
+            if rule.matches(user, info):
+                return Decision(rule.allows, "" if rule.allows else "denied by a declared rule")
+        if MASTERS in user.groups:
+            return Decision(allowed=True)
+        if self._authorizer is not None:
+            return self._authorizer.authorize(user, info)
+        return Decision(allowed=False)
+
+    def check(self, user: User, info: RequestInfo) -> None:
+        """Raise the 403 that says what is forbidden, unless it is allowed."""
+        if not self.decide(user, info).allowed:
+            raise forbidden(user, info)
+
+    def _declare(self, allows: bool, user: str, **about: Names) -> Rule:
+        rule = Rule(allows, user, **{name: _tuple(value) for name, value in about.items()})
+        self._rules.append(rule)
+        return rule
+
+
+def forbidden(user: User, info: RequestInfo) -> ApiError:
+    """The 403 as the real server words it."""
+    if not info.is_resource:
+        message = f'forbidden: User "{user.name}" cannot {info.verb} path "{info.path}"'
+        return _forbidden(message, {})
+    full = f"{info.resource}.{info.group}" if info.group else info.resource
+    what = f'{full} "{info.authorised_name}"' if info.authorised_name else full
+    where = f'in the namespace "{info.namespace}"' if info.namespace else "at the cluster scope"
+    message = (
+        f'{what} is forbidden: User "{user.name}" cannot {info.verb} resource '
+        f'"{info.authorised_resource}" in API group "{info.group}" {where}'
+    )
+    details = {"name": info.authorised_name, "group": info.group, "kind": info.resource}
+    return _forbidden(message, {key: value for key, value in details.items() if value})
+
+
+def resource_matches(resources: Iterable[str], info: RequestInfo) -> bool:
+    """RBAC's rule: ``*``, the resource with its subresource, or any resource's subresource."""
+    wanted = {"*", info.authorised_resource}
+    if info.subresource:
+        wanted.add(f"*/{info.subresource}")
+    return not wanted.isdisjoint(resources)
+
+
+def path_matches(pattern: str, path: str) -> bool:
+    """RBAC's rule for paths: ``*``, the path itself, or a prefix that ends in ``*``."""
+    if pattern.endswith("*"):
+        return path.startswith(pattern[:-1])
+    return pattern == path
+
+
+def _forbidden(message: str, details: dict[str, str]) -> ApiError:
+    return ApiError(
+        403, "Forbidden", message, details=dict(details),
+        headers=(("X-Content-Type-Options", "nosniff"),),
+    )  # fmt: skip
+
+
+def _has(allowed: tuple[str, ...], value: str) -> bool:
+    return not allowed or "*" in allowed or value in allowed
+
+
+def _tuple(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
