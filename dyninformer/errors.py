@@ -6,7 +6,7 @@ Each is also the built-in that a Python user would expect in its place, so that
 
 from __future__ import annotations
 
-__all__ = ["DynInformerError", "JSONPathError"]
+__all__ = ["DynInformerError", "JSONPathError", "SelectorError"]
 
 
 class DynInformerError(Exception):
@@ -22,3 +22,7 @@ class JSONPathError(DynInformerError, ValueError):
     def __init__(self, message: str, *, column: int | None = None) -> None:
         super().__init__(message)
         self.column = column
+
+
+class SelectorError(DynInformerError, ValueError):
+    """A label or field selector that cannot be used, in the API server's words."""
