@@ -12,7 +12,7 @@ dyninformer installed. The servers are imported where a fixture needs them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,23 +52,34 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return f"kube-api: real, from {os.environ.get('KUBEBUILDER_ASSETS') or '(not set)'}"
 
 
-def require_real(config: pytest.Config) -> None:
-    """Skip the running test where there is no real API server, or fail it if one is required."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --kube-api=real, skip the tests that use kube_api where there is no real server."""
+    if config.getoption("--kube-api") == "real":
+        need_real(
+            config, [i for i in items if "kube_api_session" in getattr(i, "fixturenames", ())]
+        )
+
+
+def need_real(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Skip these tests, and say why, unless a real API server is at hand or is required.
+
+    Where one is required and not at hand, they fail when they ask for it.
+    """
+    if not items or config.getoption("--kube-api-required"):
+        return
     from dyninformer.testing.control_plane import ControlPlaneError, find_assets  # noqa: PLC0415
 
     try:
         find_assets()
     except ControlPlaneError as error:
-        if config.getoption("--kube-api-required"):
-            pytest.fail(f"a real API server is required: {error}", pytrace=False)
-        pytest.skip(f"needs a real API server: {error}")
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=f"needs a real API server: {error}"))
 
 
 @pytest.fixture(scope="session")
 def kube_api_session(pytestconfig: pytest.Config) -> Iterator[ApiServer | ControlPlane]:
     """One API server for the whole run (of each xdist worker); its state is shared."""
     if pytestconfig.getoption("--kube-api") == "real":
-        require_real(pytestconfig)
         from dyninformer.testing.control_plane import ControlPlane  # noqa: PLC0415
 
         with ControlPlane() as control_plane:

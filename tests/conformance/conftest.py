@@ -1,0 +1,138 @@
+"""Every test of this folder that takes ``cluster`` runs on both servers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from dyninformer.testing.control_plane import ControlPlane
+from tests.conformance import shapes
+from tests.conformance.wire import Answer, Wire
+
+Object = dict[str, Any]
+if TYPE_CHECKING:
+    from dyninformer.testing import ApiServer
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A server, and connections to it as several users."""
+
+    kind: Literal["embedded", "real"]
+    server: ApiServer | ControlPlane
+    admin: Wire
+    alice: Wire
+    """Known to the server, and allowed nothing but discovery."""
+    impostor: Wire
+    """With a token that the server does not know."""
+    anonymous: Wire
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The widgets of one namespace that no other test uses."""
+
+    api: Wire
+    namespace: str
+    path: str
+
+    def create(self, obj: Object) -> Object:
+        answer = self.api.post(self.path, obj)
+        assert answer.status == 201, answer.text
+        created: Object = answer.json
+        return created
+
+    def fill(self, *names: str, **spec: object) -> list[Object]:
+        """Create one widget for each name, in this order."""
+        return [self.create(shapes.widget(name, **spec)) for name in names]
+
+    def at(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def version(self) -> str:
+        """The resourceVersion that a list has now."""
+        return self.api.get(self.path).version
+
+    def merge(self, name: str, patch: Object) -> Answer:
+        answer = self.api.patch(self.at(name), patch)
+        assert answer.status == 200, answer.text
+        return answer
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[Cluster]:
+    """The embedded server."""
+    from dyninformer.testing import ApiServer
+
+    with ApiServer() as server:
+        yield from _furnish("embedded", server, server.access.add_user("alice", groups=["devs"]))
+
+
+@pytest.fixture(scope="session")
+def real() -> Iterator[Cluster]:
+    """A real kube-apiserver, one per worker."""
+    flags = ["--feature-gates=ShardedListAndWatch=true"]
+    with ControlPlane(users={"alice": ["devs"]}, apiserver_flags=flags) as server:
+        yield from _furnish("real", server, server.token_for("alice"))
+
+
+def _furnish(
+    kind: Literal["embedded", "real"], server: ApiServer | ControlPlane, alice: str
+) -> Iterator[Cluster]:
+    server.install(shapes.WIDGETS, shapes.LOOSE, shapes.GLOBES)
+    ca = str(server.ca) if server.ca else None
+    wires = [Wire(server.url, token, ca) for token in (server.token, alice, "wrong", None)]
+    yield Cluster(kind, server, *wires)
+    for wire in wires:
+        wire.close()
+
+
+@pytest.fixture(scope="session", params=["embedded", pytest.param("real", marks=pytest.mark.real)])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """Each of the two servers in turn."""
+    found: Cluster = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def api(cluster: Cluster) -> Wire:
+    """The server as an administrator sees it."""
+    return cluster.admin
+
+
+@pytest.fixture
+def namespace(api: Wire) -> str:
+    """A namespace that no other test uses."""
+    name = f"ns-{next(_numbers)}"
+    assert api.post("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
+    return name
+
+
+@pytest.fixture
+def widgets(api: Wire, namespace: str) -> Collection:
+    """The widgets of a namespace that no other test uses: none yet."""
+    return Collection(api, namespace, f"/apis/ex.io/v1/namespaces/{namespace}/widgets")
+
+
+@pytest.fixture
+def blobs(api: Wire, namespace: str) -> Collection:
+    """A namespace's blobs: objects that keep whatever is written to them."""
+    return Collection(api, namespace, f"/apis/loose.io/v1/namespaces/{namespace}/blobs")
+
+
+@pytest.fixture
+def group() -> str:
+    """An API group that no other test uses."""
+    return f"g{next(_numbers)}.io"
+
+
+@pytest.fixture
+def install(cluster: Cluster) -> Callable[..., None]:
+    """Install a CRD: it is served when this returns."""
+    return cluster.server.install
