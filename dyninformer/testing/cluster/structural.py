@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 Object = dict[str, Any]
 
@@ -60,7 +60,7 @@ class Structural:
         )
         self.inert = self._is_inert(schema)
         """Nothing at or below this node is ever pruned or filled in."""
-        self.has_rules = bool(schema.get("x-kubernetes-validations")) or any(
+        self.has_rules: bool = bool(schema.get("x-kubernetes-validations")) or any(
             below.has_rules for below in self._below()
         )
         """A CEL rule stands somewhere at or below."""
@@ -117,7 +117,7 @@ class Structural:
             del result[name]
         return result
 
-    def _of(self, name: str, *, root: bool) -> Structural | bool | None:
+    def _of(self, name: str, *, root: bool) -> Structural | Literal[True] | None:
         """What stands for a field: its node, True if it is kept as it is, None if unknown."""
         if (root or self.embedded) and name in _EMBEDDED_FIELDS:
             return True
