@@ -16,6 +16,7 @@ from dyninformer.errors import DynInformerError
 
 Object = dict[str, Any]
 _by_revision = attrgetter("revision")
+_SNAPSHOTS_KEPT = 8  # per collection: a few clients paging at once, each at its own revision
 
 
 class GroupResource(NamedTuple):
@@ -64,12 +65,36 @@ class Version:
     encoded: dict[Hashable, bytes] = field(default_factory=dict)
 
 
+class Snapshot:
+    """A collection as it was at one revision, in etcd's order. Shared: never changed."""
+
+    __slots__ = ("paths", "versions")
+
+    def __init__(self, paths: list[str], versions: list[Version]) -> None:
+        self.paths = paths
+        self.versions = versions
+
+    def bounds(self, namespace: str = "") -> tuple[int, int]:
+        """The slice of one namespace, or of all."""
+        if not namespace:
+            return 0, len(self.paths)
+        low = bisect_left(self.paths, f"{namespace}/")
+        return low, bisect_left(self.paths, f"{namespace}0", low)  # "0" follows "/"
+
+    def position(self, path: str) -> int:
+        """Where a read that goes on from ``path`` begins."""
+        return bisect_left(self.paths, path)
+
+
 @dataclass(slots=True)
 class _Collection:
-    live: dict[Key, Version] = field(default_factory=dict)
-    paths: list[tuple[str, Key]] = field(default_factory=list)
+    live: dict[str, Version] = field(default_factory=dict)
+    """By path."""
+    paths: list[str] = field(default_factory=list)
     history: list[Version] = field(default_factory=list)
     listeners: list[Callable[[Version], None]] = field(default_factory=list)
+    snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    """By the revision of the last write they show; the least recently used first."""
 
 
 class Log:
@@ -87,7 +112,8 @@ class Log:
         the caller's but must not be changed afterwards.
         """
         room = self._room(collection)
-        previous = room.live.get(key)
+        path = key.path
+        previous = room.live.get(path)
         content = obj if obj is not None else (previous.object if previous else None)
         if content is None:
             raise KeyError(key)
@@ -97,14 +123,13 @@ class Log:
         }  # fmt: skip
         version = Version(collection, key, self.revision, stamped, obj is None, previous)
         room.history.append(version)
-        entry = (key.path, key)
         if obj is None:
-            del room.live[key]
-            del room.paths[bisect_left(room.paths, entry)]
+            del room.live[path]
+            del room.paths[bisect_left(room.paths, path)]
         else:
-            room.live[key] = version
+            room.live[path] = version
             if previous is None:
-                insort(room.paths, entry)
+                insort(room.paths, path)
         for listener in tuple(room.listeners):
             listener(version)
         return version
@@ -116,7 +141,7 @@ class Log:
 
     def get(self, collection: GroupResource, key: Key) -> Version | None:
         """The live version of one object."""
-        return self._room(collection).live.get(key)
+        return self._room(collection).live.get(key.path)
 
     def items(
         self, collection: GroupResource, namespace: str = "", *, at: int | None = None
@@ -125,17 +150,29 @@ class Log:
 
         Raises CompactedError when ``at`` lies before the last compaction.
         """
+        found = self.snapshot(collection, at=at)
+        low, high = found.bounds(namespace)
+        return found.versions[low:high]
+
+    def snapshot(self, collection: GroupResource, *, at: int | None = None) -> Snapshot:
+        """The whole collection now, or ``at`` an older revision; cheap when asked again.
+
+        Raises CompactedError when ``at`` lies before the last compaction.
+        """
+        if at is not None and at < self.compacted:
+            raise CompactedError(at)
         room = self._room(collection)
-        if at is None or at >= self.revision:
-            live, paths = room.live, room.paths
-        else:
-            live = self._as_of(room, at)
-            paths = sorted((key.path, key) for key in live)
-        if namespace:
-            low = bisect_left(paths, (f"{namespace}/",))
-            high = bisect_left(paths, (f"{namespace}0",))  # "0" follows "/"
-            paths = paths[low:high]
-        return [live[key] for _, key in paths]
+        count = len(room.history)
+        if at is not None:
+            count = bisect_right(room.history, at, key=_by_revision)
+        shows = room.history[count - 1].revision if count else 0
+        found = room.snapshots.pop(shows, None)
+        if found is None:
+            found = self._as_of(room, count)
+            if len(room.snapshots) >= _SNAPSHOTS_KEPT:
+                del room.snapshots[next(iter(room.snapshots))]
+        room.snapshots[shows] = found
+        return found
 
     def since(self, collection: GroupResource, revision: int) -> list[Version]:
         """Every write above ``revision``, in order; CompactedError if some are gone."""
@@ -153,6 +190,24 @@ class Log:
             for version in room.history[:cut]:
                 version.previous = None
             del room.history[:cut]
+            room.snapshots.clear()
+
+    def rewind(self, revision: int) -> None:
+        """Make everything as it was at ``revision``, as etcd does when a backup is restored.
+
+        Later writes never happened, and their revisions will be used again. Listeners
+        hear nothing of it. Raises CompactedError where `snapshot` would.
+        """
+        if revision < self.compacted:
+            raise CompactedError(revision)
+        for room in self._collections.values():
+            count = bisect_right(room.history, revision, key=_by_revision)
+            found = self._as_of(room, count)
+            room.paths = list(found.paths)
+            room.live = dict(zip(found.paths, found.versions, strict=True))
+            del room.history[count:]
+            room.snapshots.clear()
+        self.revision = min(self.revision, revision)
 
     def listen(
         self, collection: GroupResource, listener: Callable[[Version], None]
@@ -172,16 +227,21 @@ class Log:
         return (name for name, room in self._collections.items() if room.live)
 
     def _room(self, collection: GroupResource) -> _Collection:
-        return self._collections.setdefault(collection, _Collection())
+        room = self._collections.get(collection)
+        if room is None:
+            room = self._collections[collection] = _Collection()
+        return room
 
-    def _as_of(self, room: _Collection, at: int) -> dict[Key, Version]:
-        if at < self.compacted:
-            raise CompactedError(at)
+    def _as_of(self, room: _Collection, count: int) -> Snapshot:
+        """The state after the first ``count`` writes of the history."""
+        newer = room.history[count:]
+        if not newer:
+            return Snapshot(list(room.paths), [room.live[path] for path in room.paths])
         live = dict(room.live)
-        newer = room.history[bisect_right(room.history, at, key=_by_revision) :]
         for version in reversed(newer):
             if version.previous is None:
-                live.pop(version.key, None)
+                live.pop(version.key.path, None)
             else:
-                live[version.key] = version.previous
-        return live
+                live[version.key.path] = version.previous
+        paths = sorted(live)
+        return Snapshot(paths, [live[path] for path in paths])
