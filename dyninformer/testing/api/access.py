@@ -174,6 +174,10 @@ class Access:
             raise ApiError(401, "Unauthorized", "Unauthorized")
         return user
 
+    def user_of(self, token: str) -> User | None:
+        """Whose token this is."""
+        return self._users.get(token)
+
     def decide(self, user: User, info: RequestInfo) -> Decision:
         """Whether ``user`` may do what ``info`` says, and by what."""
         for rule in reversed(self._rules):

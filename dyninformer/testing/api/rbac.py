@@ -106,18 +106,19 @@ class Rbac:
 
 
 def _born_with(user: User) -> Iterator[Grant]:
-    by = "RBAC: allowed by ClusterRoleBinding"
-    if AUTHENTICATED in user.groups:
-        to = f'to Group "{AUTHENTICATED}"'
-        reason = f'{by} "system:discovery" of ClusterRole "system:discovery" {to}'
-        yield Grant({"verbs": ["get"], "nonResourceURLs": list(DISCOVERY_PATHS)}, reason)
-        reason = f'{by} "system:basic-user" of ClusterRole "system:basic-user" {to}'
+    known = AUTHENTICATED in user.groups
+    public = _bootstrap("system:public-info-viewer", AUTHENTICATED if known else UNAUTHENTICATED)
+    yield Grant({"verbs": ["get"], "nonResourceURLs": list(PUBLIC_PATHS)}, public)
+    if known:
+        discovery = _bootstrap("system:discovery", AUTHENTICATED)
+        yield Grant({"verbs": ["get"], "nonResourceURLs": list(DISCOVERY_PATHS)}, discovery)
         for rule in BASIC_USER:
-            yield Grant(rule, reason)
-    group = AUTHENTICATED if AUTHENTICATED in user.groups else UNAUTHENTICATED
-    role = "system:public-info-viewer"
-    reason = f'{by} "{role}" of ClusterRole "{role}" to Group "{group}"'
-    yield Grant({"verbs": ["get"], "nonResourceURLs": list(PUBLIC_PATHS)}, reason)
+            yield Grant(rule, _bootstrap("system:basic-user", AUTHENTICATED))
+
+
+def _bootstrap(role: str, group: str) -> str:
+    to = f'to Group "{group}"'
+    return f'RBAC: allowed by ClusterRoleBinding "{role}" of ClusterRole "{role}" {to}'
 
 
 def _fits(rule: Object, info: RequestInfo) -> bool:
