@@ -1,0 +1,75 @@
+"""What can go wrong between a client and an API server, as declared data.
+
+A fault says what happens; where and how often is said when it is added:
+
+>>> from dyninformer.testing import ApiServer
+>>> from dyninformer.testing.faults import HttpStatus, Reset
+>>> with ApiServer() as server:
+...     overload = server.faults.add(HttpStatus(429, retry_after=2), verb="list", times=1)
+...     with server.faults.add(Reset(after_lines=3), verb="watch", resource="widgets"):
+...         pass  # the client under test, watching widgets
+...     overload.hits
+0
+
+Faults that speak of lines (``after_lines``) shape watches, and leave other requests
+alone. Those that change the state do so ``when="before"`` the request is handled, or
+``"after"``: when the answer is made, and not yet sent.
+"""
+
+from dyninformer.testing.exchange import Ending
+from dyninformer.testing.faults.answers import (
+    ContentType,
+    DuplicateLines,
+    HttpStatus,
+    InjectLine,
+    OversizedLine,
+    StreamError,
+    WithholdBookmarks,
+)
+from dyninformer.testing.faults.connections import (
+    BlackHole,
+    CutChunks,
+    Delay,
+    EndEarly,
+    EndlessHeaders,
+    LoseAnswer,
+    RawAnswer,
+    Refuse,
+    Reset,
+    SlowDrip,
+    Truncate,
+    TruncateGzip,
+)
+from dyninformer.testing.faults.injection import Faults, Injection
+from dyninformer.testing.faults.state import Call, Compact, RestoreBackup, Stale
+from dyninformer.testing.faults.strike import Fault
+
+__all__ = [
+    "BlackHole",
+    "Call",
+    "Compact",
+    "ContentType",
+    "CutChunks",
+    "Delay",
+    "DuplicateLines",
+    "EndEarly",
+    "Ending",
+    "EndlessHeaders",
+    "Fault",
+    "Faults",
+    "HttpStatus",
+    "InjectLine",
+    "Injection",
+    "LoseAnswer",
+    "OversizedLine",
+    "RawAnswer",
+    "Refuse",
+    "Reset",
+    "RestoreBackup",
+    "SlowDrip",
+    "Stale",
+    "StreamError",
+    "Truncate",
+    "TruncateGzip",
+    "WithholdBookmarks",
+]

@@ -1,0 +1,239 @@
+"""An exchange carried out on a socket: the head by h11, the body in frames, faults as planned."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from email.utils import formatdate
+from http import HTTPStatus
+from itertools import chain
+from uuid import uuid4
+
+import h11
+
+from dyninformer.testing.exchange import AnyStream, Ending, Exchange, Pause, Step, is_stream
+from dyninformer.testing.http.framing import Frames, chunk, chunks, gathered
+from dyninformer.testing.http.limits import Limits
+from dyninformer.testing.http.wire import Wire
+from dyninformer.testing.messages import Headers, Response
+
+Frame = Callable[[bytes], bytes]
+
+_SHORT = 2048
+"""A shorter body is sent with Content-Length, as the real server does."""
+_BREATH = 1 << 18
+"""After so many bytes for one client, the others get their turn."""
+
+
+class Sender:
+    """Sends the answers of one connection, one after another.
+
+    ``clock`` is the time that the deadlines of streams are in; ``frames`` is shared by
+    all connections of a server.
+    """
+
+    def __init__(
+        self, wire: Wire, http: h11.Connection, limits: Limits, clock: Callable[[], float],
+        frames: Frames,
+    ) -> None:  # fmt: skip
+        self._wire = wire
+        self._http = http
+        self._limits = limits
+        self._clock = clock
+        self._frames = frames
+        self._since_breath = 0
+
+    async def send(self, exchange: Exchange) -> Ending:
+        """Send all of it, and return how it ended, for the connection to act on."""
+        if exchange.delay:
+            await self._sleep(exchange.delay)
+        if self._wire.closed:
+            return Ending.CLOSE
+        if exchange.instead is not None:
+            return await self._steps(exchange.instead, _as_it_is, exchange) or Ending.CLOSE
+        answer = exchange.answer
+        if answer is None:
+            raise ValueError(f"nobody answered {exchange.request.method} {exchange.request.path}")
+        if is_stream(answer):
+            return await self._stream(answer, exchange)
+        assert isinstance(answer, Response)  # noqa: S101 - what is no stream is a Response
+        return await self._response(answer, exchange)
+
+    async def _response(self, answer: Response, exchange: Exchange) -> Ending:
+        body = answer.body
+        short = b""
+        length = None
+        if isinstance(body, bytes) and len(body) < _SHORT and exchange.frame is None:
+            short, length = body, len(body)
+        await self._spend(self._head(answer.status, answer.headers, length), exchange)
+        if exchange.request.method == "HEAD" or answer.status in _BODILESS:
+            return self._end()
+        pieces = gathered((body,) if isinstance(body, bytes) else body)
+        ending = None
+        if exchange.cut is not None:
+            limit, ending = exchange.cut
+            pieces = _first(pieces, limit)
+        if length is not None:
+            # h11 counts what it is told; what the client gets of it is the fault's affair.
+            self._http.send(h11.Data(data=short))
+            frame: Frame = _as_it_is
+        else:
+            frame = self._framing(exchange)
+        return await self._steps(pieces, frame, exchange) or ending or self._end()
+
+    async def _stream(self, stream: AnyStream, exchange: Exchange) -> Ending:
+        wake = asyncio.Event()
+        stream.on_ready = self._wire.on_gone = wake.set
+        alarm = _Alarm(self._clock, wake.set)
+        try:
+            await self._spend(self._head(HTTPStatus.OK, stream.headers, None), exchange)
+            if exchange.request.method == "HEAD":
+                return self._end()
+            frame = self._framing(exchange, self._frames.frame)
+            while not self._wire.gone:
+                wake.clear()
+                if steps := stream.take():
+                    ending = await self._steps(steps, frame, exchange)
+                    if ending is not None:
+                        return self._end() if ending is Ending.CLEAN else ending
+                elif not stream.ended:
+                    alarm.set(stream.deadline)
+                    await wake.wait()
+                if stream.ended and not steps:
+                    return self._end()
+            return Ending.CLOSE
+        finally:
+            alarm.set(None)
+            self._wire.on_gone = _nobody
+            stream.close()
+
+    def _head(self, status: int, headers: Headers, length: int | None) -> bytes:
+        """Status line and headers."""
+        full = [*headers, ("Date", formatdate(usegmt=True))]
+        if not any(name.lower() == "audit-id" for name, _ in headers):
+            full.insert(0, ("Audit-Id", str(uuid4())))
+        if status not in _BODILESS:
+            full.append(
+                ("Transfer-Encoding", "chunked") if length is None
+                else ("Content-Length", str(length))
+            )  # fmt: skip
+        reason = _REASONS.get(status, "Unknown")
+        return self._http.send(h11.Response(status_code=status, headers=full, reason=reason)) or b""
+
+    def _end(self) -> Ending:
+        self._wire.write(self._http.send(h11.EndOfMessage()) or b"")
+        return Ending.CLEAN
+
+    def _framing(self, exchange: Exchange, whole: Frame = chunk) -> Frame:
+        """How bytes of a body of unknown length are framed for this client."""
+        if self._http.their_http_version == b"1.0":
+            return _as_it_is
+        if (size := exchange.frame) is not None:
+            return lambda data: b"".join(chunks(data, size))
+        return whole
+
+    async def _steps(
+        self, steps: Iterable[Step], frame: Frame, exchange: Exchange
+    ) -> Ending | None:
+        """Do what the steps say; the Ending among them, None if there was none.
+
+        Frames that follow one another go out in one write.
+        """
+        held: list[bytes] = []
+        size = 0
+        for step in chain(steps, (None,)):
+            if isinstance(step, bytes):
+                held.append(frame(step))
+                size += len(step)
+                if size < _BREATH:
+                    continue
+            if held:
+                await self._spend(b"".join(held), exchange)
+                held.clear()
+                size = 0
+            if self._wire.closed:
+                return Ending.CLOSE
+            if isinstance(step, Pause):
+                await self._sleep(step.seconds)
+            elif isinstance(step, Ending):
+                return step
+        return None
+
+    async def _spend(self, data: bytes, exchange: Exchange) -> None:
+        """Write, at the pace of the client, of the others, and of a fault."""
+        if (drip := exchange.drip) is not None:
+            for start in range(0, len(data), drip.size):
+                self._wire.write(data[start : start + drip.size])
+                await self._sleep(drip.seconds)
+                if self._wire.closed:
+                    return
+            return
+        self._wire.write(data)
+        await self._wire.drain(self._limits.stall_seconds)
+        self._since_breath += len(data)
+        if self._since_breath >= _BREATH:
+            self._since_breath = 0
+            await asyncio.sleep(0)
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, but not for longer than the client does."""
+        left = asyncio.Event()
+        before, self._wire.on_gone = self._wire.on_gone, left.set
+        try:
+            if not self._wire.closed:
+                async with asyncio.timeout(seconds):
+                    while not self._wire.closed:
+                        left.clear()
+                        await left.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self._wire.on_gone = before
+
+
+_BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+class _Alarm:
+    """One timer of the loop, moved when the deadline moves."""
+
+    def __init__(self, clock: Callable[[], float], ring: Callable[[], None]) -> None:
+        self._clock = clock
+        self._ring = ring
+        self._deadline: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, deadline: float | None) -> None:
+        """Ring at ``deadline``; None takes it back. A passed one rings soon."""
+        pending = self._timer is not None and not self._timer.cancelled()
+        if deadline == self._deadline and pending and deadline is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._deadline = deadline
+        self._timer = None
+        if deadline is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, deadline - self._clock()), self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        self._ring()
+
+
+def _first(pieces: Iterable[bytes], limit: int) -> Iterator[bytes]:
+    for piece in pieces:
+        if len(piece) >= limit:
+            yield piece[:limit]
+            return
+        limit -= len(piece)
+        yield piece
+
+
+def _as_it_is(data: bytes) -> bytes:
+    return data
+
+
+def _nobody() -> None:
+    """No one waits for the client to go."""
