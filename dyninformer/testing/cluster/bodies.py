@@ -31,7 +31,7 @@ class BodyError(ValueError):
     """A body that cannot be read; the message is in the words of Go's decoders."""
 
 
-class Numbers(BodyError):  # noqa: N818  a BodyError that is reported otherwise
+class NumberRangeError(BodyError):
     """A number that no float can hold."""
 
 
@@ -80,17 +80,17 @@ def decode_yaml(raw: bytes) -> tuple[Any, tuple[str, ...]]:
 
 
 def decode_object(
-    raw: bytes, kind: str, *, yaml_body: bool = False
+    raw: bytes, kind: str, version: str = "v1", *, yaml_body: bool = False
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The object of a create or replace, and its repeated fields; ApiError 400 if it is none.
 
-    ``kind`` is the kind that the path takes: messages name it.
+    ``kind`` and ``version`` are what the path takes: messages name them.
     """
     try:
         value, duplicates = (decode_yaml if yaml_body else decode_json)(raw)
-    except Numbers as error:
+    except NumberRangeError as error:
         raise bad_request(
-            f'{kind} in version "v1" cannot be handled as a {kind}: {error}'
+            f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
         ) from None
     except BodyError as error:
         why = str(error) if yaml_body else f"couldn't get version/kind; json parse error: {error}"
@@ -171,7 +171,9 @@ def _integer(text: str) -> int | float:
 def _float(text: str) -> int | float:
     value = float(text)
     if math.isinf(value):
-        raise Numbers(f"json: cannot unmarshal number {text[:40]} into Go value of type float64")
+        raise NumberRangeError(
+            f"json: cannot unmarshal number {text[:40]} into Go value of type float64"
+        )
     return int(value) if value.is_integer() and abs(value) < 2**63 else value
 
 
@@ -179,11 +181,12 @@ def _not_json(text: str) -> NoReturn:
     raise BodyError(f"invalid character '{text[0]}' looking for beginning of value")
 
 
+_AT_KEY: Final = "looking for beginning of object key string"
 _CONTEXTS = {
     "Expecting value": "looking for beginning of value",
     "Extra data": "after top-level value",
-    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
-    "Illegal trailing comma before end of object": "looking for beginning of object key string",
+    "Expecting property name enclosed in double quotes": _AT_KEY,
+    "Illegal trailing comma before end of object": _AT_KEY,
     "Illegal trailing comma before end of array": "looking for beginning of value",
     "Expecting ':' delimiter": "after object key",
     "Expecting ',' delimiter": "after object key:value pair",
@@ -267,7 +270,7 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
         super().__init__(text)
         self.repeated: list[str] = []
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT001, FBT002  PyYAML's
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         seen = set()
         for key, _ in node.value:
             if key.value.__hash__ is not None and (key.tag, key.value) in seen:

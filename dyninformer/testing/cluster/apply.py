@@ -1,0 +1,69 @@
+"""Server-side apply: a configuration merged into what is there, by key where lists have keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dyninformer.testing.cluster.field_sets import Fields, Path, difference, item_element
+from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
+from dyninformer.testing.cluster.shapes import Shape
+
+Object = dict[str, Any]
+
+
+def apply(
+    live: Object,
+    config: Object,
+    shape: Shape,
+    managed: ManagedFields,
+    manager: Manager,
+    *,
+    time: str,
+    force: bool,
+) -> Object:
+    """``live`` with ``config`` merged in, and what ``manager`` gave up removed.
+
+    ``managed`` is brought up to date. Raises the 409 of a conflict unless ``force``.
+    """
+    merged = _merge(live, config, shape)
+    change = difference(live, merged, shape)
+    found = managed.conflicts(manager, change.taken)
+    if found and not force:
+        raise managed.conflict_error(found)
+    managed.take(manager, change.taken)
+    _, given_up = managed.applied(manager, config, shape, time)
+    result: Object = _without(merged, shape, (), given_up)
+    return result
+
+
+def _merge(old: Any, new: Any, shape: Shape) -> Any:
+    if isinstance(old, dict) and isinstance(new, dict) and not shape.atomic:
+        result = dict(old)
+        for name, value in new.items():
+            result[name] = _merge(old.get(name), value, shape.field(name))
+        return result
+    if isinstance(old, list) and isinstance(new, list) and (shape.keys or shape.is_set):
+        wanted = {item_element(item, shape): item for item in new}
+        kept = [
+            _merge(item, wanted.pop(element), shape.item) if element in wanted else item
+            for item, element in ((item, item_element(item, shape)) for item in old)
+        ]
+        return kept + list(wanted.values())
+    return new
+
+
+def _without(value: Any, shape: Shape, path: Path, gone: Fields) -> Any:
+    if not gone:
+        return value
+    if isinstance(value, dict) and not shape.atomic:
+        return {
+            name: _without(below, shape.field(name), (*path, f"f:{name}"), gone)
+            for name, below in value.items()
+            if (*path, f"f:{name}") not in gone
+        }
+    if isinstance(value, list) and (shape.keys or shape.is_set):
+        named = [((*path, item_element(item, shape)), item) for item in value]
+        return [
+            _without(item, shape.item, where, gone) for where, item in named if where not in gone
+        ]
+    return value

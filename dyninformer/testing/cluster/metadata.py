@@ -1,0 +1,231 @@
+"""metadata as the server keeps it: its fields by type, its rules on create and update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NoReturn
+
+from dyninformer.testing.cluster import names
+from dyninformer.testing.cluster.bodies import type_name
+from dyninformer.testing.cluster.resources import Resource
+from dyninformer.testing.cluster.timestamps import normalized
+from dyninformer.testing.cluster.validation import invalid_value, required, shown
+from dyninformer.testing.status import bad_request, cause
+
+Object = dict[str, Any]
+Causes = list[Object]
+
+IMMUTABLE: Final = (
+    "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+)  # fmt: skip
+SYSTEM_FIELDS: Final = (
+    "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)  # fmt: skip
+"""What a create may not choose."""
+
+_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_ANNOTATIONS_LIMIT = 256 << 10
+
+
+class MetadataReader:
+    """Reads the metadata of objects of one resource, refusing values of the wrong type."""
+
+    def __init__(self, resource: Resource) -> None:
+        self._resource = resource
+
+    def read(self, obj: Object) -> tuple[Object, list[str]]:
+        """The known fields in the server's order, empty ones left out, and the unknown ones."""
+        given = obj.get("metadata")
+        if given is None:
+            return {}, []
+        if not isinstance(given, dict):
+            self._refuse(f"cannot unmarshal {type_name(given)} into Go value of type v1.ObjectMeta")
+        found: Object = {}
+        for name, read in _FIELDS.items():
+            value = given.get(name)
+            if value is None:
+                continue
+            kept = read(self, name, value)
+            if kept not in ("", 0, [], {}) or name == "deletionGracePeriodSeconds":
+                found[name] = kept
+        unknown = [f"metadata.{name}" for name in given if name not in _FIELDS]
+        return found, unknown
+
+    def string(self, name: str, value: Any) -> Any:
+        """A field that is text."""
+        return value if isinstance(value, str) else self._mistyped(name, value, "string")
+
+    def integer(self, name: str, value: Any) -> Any:
+        """A field that is a whole number."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        return self._mistyped(name, value, "int64")
+
+    def time(self, name: str, value: Any) -> Any:
+        """A field that is a moment."""
+        if not isinstance(value, str):
+            self._mistyped(name, value, "string")
+        try:
+            return normalized(value)
+        except ValueError:
+            message = (
+                f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": '
+                f'cannot parse "{value}" as "2006"'
+            )
+            raise self._refusal(message) from None
+
+    def texts(self, name: str, value: Any) -> Any:
+        """Labels and annotations; a null value is an empty one."""
+        if not isinstance(value, dict):
+            self._mistyped(name, value, "map[string]string")
+        return {key: "" if each is None else self.string(name, each) for key, each in value.items()}
+
+    def strings(self, name: str, value: Any) -> Any:
+        """Finalizers."""
+        if not isinstance(value, list):
+            self._mistyped(name, value, "[]string")
+        return [self.string(name, each) for each in value]
+
+    def objects(self, name: str, value: Any) -> Any:
+        """OwnerReferences and managedFields."""
+        of = "v1.OwnerReference" if name == "ownerReferences" else "v1.ManagedFieldsEntry"
+        if not isinstance(value, list):
+            self._mistyped(name, value, f"[]{of}")
+        for each in value:
+            if not isinstance(each, dict):
+                self._mistyped(name, each, of)
+        return value
+
+    def _mistyped(self, name: str, value: Any, wanted: str) -> NoReturn:
+        where = f"ObjectMeta.metadata.{name}" if self._resource.builtin else f"ObjectMeta.{name}"
+        into = f"Go struct field {where} of type {wanted}"
+        self._refuse(f"cannot unmarshal {type_name(value)} into {into}")
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise self._refusal(f"json: {why}")
+
+    def _refusal(self, why: str) -> Exception:
+        kind, version = self._resource.kind, self._resource.version
+        return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
+_FIELDS: Final[dict[str, Callable[[MetadataReader, str, Any], Any]]] = {
+    "name": MetadataReader.string,
+    "generateName": MetadataReader.string,
+    "namespace": MetadataReader.string,
+    "selfLink": MetadataReader.string,
+    "uid": MetadataReader.string,
+    "resourceVersion": MetadataReader.string,
+    "generation": MetadataReader.integer,
+    "creationTimestamp": MetadataReader.time,
+    "deletionTimestamp": MetadataReader.time,
+    "deletionGracePeriodSeconds": MetadataReader.integer,
+    "labels": MetadataReader.texts,
+    "annotations": MetadataReader.texts,
+    "ownerReferences": MetadataReader.objects,
+    "finalizers": MetadataReader.strings,
+    "managedFields": MetadataReader.objects,
+}
+
+
+def ordered(metadata: Mapping[str, Any]) -> Object:
+    """The same fields in the server's order."""
+    return {name: metadata[name] for name in _FIELDS if name in metadata}
+
+
+def creation_causes(resource: Resource, metadata: Object) -> Causes:
+    """What is wrong with the metadata of a new object."""
+    rule = names.name_rule(resource.group, resource.plural)
+    found: Causes = []
+    prefix = metadata.get("generateName", "")
+    if prefix:
+        masked = prefix[:-1] + "a" if prefix.endswith("-") else prefix
+        found += [invalid_value("metadata.generateName", prefix, why) for why in rule(masked)]
+    name = metadata.get("name", "")
+    if not name:
+        found.append(required("metadata.name", "name or generateName is required"))
+    else:
+        found += [invalid_value("metadata.name", name, why) for why in rule(name)]
+    return found + content_causes(metadata)
+
+
+def content_causes(metadata: Object) -> Causes:
+    """What is wrong with labels, annotations, owners and finalizers."""
+    return [*_labels(metadata), *_annotations(metadata), *_owners(metadata), *_finalizers(metadata)]
+
+
+def finalizer_warnings(metadata: Object, before: Object) -> tuple[str, ...]:
+    """The warnings that new finalizers without a domain earn."""
+    old = before.get("finalizers", ())
+    return tuple(
+        f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name to avoid '
+        "accidental conflicts with other finalizer writers"
+        for name in metadata.get("finalizers", ())
+        if "/" not in name and name not in _STANDARD_FINALIZERS and name not in old
+    )
+
+
+def update_causes(metadata: Object, before: Object) -> Causes:
+    """What is wrong with an object's new metadata, seen against the old."""
+    found: Causes = []
+    for name in IMMUTABLE:
+        given, kept = metadata.get(name), before.get(name)
+        if given != kept:
+            found.append(invalid_value(f"metadata.{name}", given, "field is immutable"))
+    if before.get("deletionTimestamp"):
+        old = before.get("finalizers", ())
+        new = [name for name in metadata.get("finalizers", ()) if name not in old]
+        if new:
+            listed = ", ".join(f'"{name}"' for name in new)
+            why = (
+                "Forbidden: no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{listed}}}"
+            )
+            found.append(cause("FieldValueForbidden", why, "metadata.finalizers"))
+    return found + content_causes(metadata)
+
+
+def _labels(metadata: Object) -> Iterator[Object]:
+    for key, value in metadata.get("labels", {}).items():
+        yield from (invalid_value("metadata.labels", key, why) for why in names.qualified(key))
+        yield from (
+            invalid_value("metadata.labels", value, why) for why in names.label_value(value)
+        )
+
+
+def _annotations(metadata: Object) -> Iterator[Object]:
+    annotations = metadata.get("annotations", {})
+    for key in annotations:
+        for why in names.qualified(key.lower()):
+            yield invalid_value("metadata.annotations", key, why)
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    if size > _ANNOTATIONS_LIMIT:
+        why = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
+        yield cause("FieldValueTooLong", why, "metadata.annotations")
+
+
+def _owners(metadata: Object) -> Iterator[Object]:
+    controllers: list[str] = []
+    for owner in metadata.get("ownerReferences", ()):
+        field = "metadata.ownerReferences"
+        if not owner.get("apiVersion"):
+            yield invalid_value(f"{field}.apiVersion", "", "version must not be empty")
+        for name in ("kind", "name", "uid"):
+            if not owner.get(name):
+                yield invalid_value(f"{field}.{name}", "", "must not be empty")
+        if owner.get("controller"):
+            controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
+    if len(controllers) > 1:
+        why = (
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            f"{controllers[0]} and {controllers[1]}"
+        )
+        text = f"Invalid value: {shown(metadata['ownerReferences'])}: {why}"
+        yield cause("FieldValueInvalid", text, "metadata.ownerReferences")
+
+
+def _finalizers(metadata: Object) -> Iterator[Object]:
+    for name in metadata.get("finalizers", ()):
+        for why in names.qualified(name):
+            yield invalid_value("metadata.finalizers", name, why)
