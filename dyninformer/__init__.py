@@ -1,1 +1,6 @@
 """Live, indexed, in-memory copies of any Kubernetes collection, as plain dicts."""
+
+from dyninformer.errors import JSONPathError, JSONPathWarning
+from dyninformer.store.jsonpath import JSONPath
+
+__all__ = ["JSONPath", "JSONPathError", "JSONPathWarning"]

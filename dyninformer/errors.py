@@ -6,7 +6,7 @@ Each is also the built-in that a Python user would expect in its place, so that
 
 from __future__ import annotations
 
-__all__ = ["DynInformerError", "JSONPathError", "SelectorError"]
+__all__ = ["DynInformerError", "JSONPathError", "JSONPathWarning", "SelectorError"]
 
 
 class DynInformerError(Exception):
@@ -22,6 +22,10 @@ class JSONPathError(DynInformerError, ValueError):
     def __init__(self, message: str, *, column: int | None = None) -> None:
         super().__init__(message)
         self.column = column
+
+
+class JSONPathWarning(UserWarning):
+    """A path that parses, but can hardly be meant: it finds nothing, or something else."""
 
 
 class SelectorError(DynInformerError, ValueError):

@@ -1,0 +1,58 @@
+"""JSON bytes to plain values, when a path has to see the object itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from dyninformer.errors import JSONPathError
+
+_decode = msgspec.json.Decoder().decode
+
+
+def decoded(obj: Any) -> Any:
+    """The object: read if it came as JSON bytes or text, as it is otherwise.
+
+    A number that msgspec refuses (``1e999``, past 64 bits) is read by the standard library,
+    and half of a surrogate pair becomes U+FFFD, as in Go.
+
+    >>> decoded(b'{"a": 98765432109876543210}')
+    {'a': 98765432109876543210}
+    """
+    if not isinstance(obj, bytes | bytearray | memoryview | str):
+        return obj
+    try:
+        return _decode(obj)
+    except RecursionError:
+        raise JSONPathError("the object is nested too deep to be read") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _lenient(obj)
+
+
+def _lenient(obj: bytes | bytearray | memoryview | str) -> Any:
+    try:
+        text = obj if isinstance(obj, str) else bytes(obj).decode()
+        return _whole_characters(json.loads(text))
+    except RecursionError:
+        raise JSONPathError("the object is nested too deep to be read") from None
+    except ValueError as bad:
+        # The complaint names a place, and nothing of the content, which may be a secret.
+        place = f" at byte {bad.start}" if isinstance(bad, UnicodeDecodeError) else ""
+        if isinstance(bad, json.JSONDecodeError):
+            place = f" at character {bad.pos}"
+        raise JSONPathError(f"the object is not JSON: malformed{place}") from None
+
+
+def _whole_characters(value: Any) -> Any:
+    """The value with each lone surrogate replaced."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole_characters(each) for each in value]
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(each) for key, each in value.items()}
+    return value

@@ -1,0 +1,33 @@
+"""Errors of construction: what is wrong, where, shown under the expression with a caret."""
+
+from __future__ import annotations
+
+from dyninformer.errors import JSONPathError
+
+_WIDTH = 96
+
+
+def explain(source: str, problem: str, column: int, fix: str | None = None) -> JSONPathError:
+    """The error for a problem at a column, counted from 1, of what the user wrote.
+
+    >>> print(explain(".spec.x[", "the bracket opened here is not closed", 8, ".spec.x[*]"))
+    the bracket opened here is not closed, at column 8
+      .spec.x[
+             ^
+    did you mean .spec.x[*]?
+    """
+    lines = [f"{problem}, at column {column}", *_caret(source, column)]
+    if fix is not None:
+        lines.append(f"did you mean {fix}?")
+    return JSONPathError("\n".join(lines), column=column)
+
+
+def _caret(source: str, column: int) -> list[str]:
+    """The part of the source around the column, on one line, and the caret below it."""
+    start = max(0, column - 1 - _WIDTH // 2)
+    shown = source[start : start + _WIDTH]
+    before = "..." if start else ""
+    after = "..." if start + _WIDTH < len(source) else ""
+    # A character that moves the cursor would put the caret in the wrong place.
+    visible = "".join(char if char.isprintable() else " " for char in shown)
+    return [f"  {before}{visible}{after}", "  " + " " * (len(before) + column - 1 - start) + "^"]
