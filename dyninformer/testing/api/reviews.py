@@ -84,7 +84,7 @@ class Reviews:
     def _self_access(self, user: User, spec: Object) -> Object:
         return {"spec": spec, "status": self._decision(user, spec)}
 
-    def _access_of_other(self, user: User, spec: Object) -> Object:
+    def _access_of_other(self, user: User, spec: Object) -> Object:  # noqa: ARG002  as above
         groups = tuple(str(group) for group in spec.get("groups") or ())
         other = User(str(spec.get("user") or ""), groups, str(spec.get("uid") or ""))
         return {"spec": spec, "status": self._decision(other, spec)}
