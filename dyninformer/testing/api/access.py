@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
-
 from dyninformer.testing.api.request_info import RequestInfo
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import ApiError
@@ -34,13 +32,6 @@ class Decision:
 
     allowed: bool
     reason: str = ""
-
-
-class Authorizer(Protocol):
-    """What decides when no declared rule does."""
-
-    def authorize(self, user: User, info: RequestInfo) -> Decision:
-        """Whether ``user`` may do what ``info`` says."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,9 +80,9 @@ Names = str | Iterable[str]
 class Access:
     """The users of a server and what they may do.
 
-    Asked in this order: the rules declared here, newest first, the first that speaks
-    of the request decides, whoever asks; then members of system:masters may do all;
-    then ``authorizer`` (RBAC objects); what nobody allows is forbidden.
+    The rules declared here are asked first, the newest before the others, and the first
+    that speaks of the request decides, whoever asks. Then members of system:masters may
+    do all; everybody else has what the RBAC objects of the cluster give.
 
     >>> access = Access()
     >>> token = access.add_user("alice", groups=["devs"])
@@ -99,8 +90,7 @@ class Access:
     >>> access.remove(rule)
     """
 
-    def __init__(self, authorizer: Authorizer | None = None) -> None:
-        self._authorizer = authorizer
+    def __init__(self) -> None:
         self._users: dict[str, User] = {}
         self._rules: list[Rule] = []
 
@@ -178,21 +168,12 @@ class Access:
         """Whose token this is."""
         return self._users.get(token)
 
-    def decide(self, user: User, info: RequestInfo) -> Decision:
-        """Whether ``user`` may do what ``info`` says, and by what."""
+    def decide(self, user: User, info: RequestInfo) -> Decision | None:
+        """What rules and system:masters say; None if they say nothing of it."""
         for rule in reversed(self._rules):
             if rule.matches(user, info):
                 return Decision(rule.allows, "" if rule.allows else "denied by a declared rule")
-        if MASTERS in user.groups:
-            return Decision(allowed=True)
-        if self._authorizer is not None:
-            return self._authorizer.authorize(user, info)
-        return Decision(allowed=False)
-
-    def check(self, user: User, info: RequestInfo) -> None:
-        """Raise the 403 that says what is forbidden, unless it is allowed."""
-        if not self.decide(user, info).allowed:
-            raise forbidden(user, info)
+        return Decision(allowed=True) if MASTERS in user.groups else None
 
     def _declare(self, allows: bool, user: str, **about: Names) -> Rule:
         rule = Rule(allows, user, **{name: _tuple(value) for name, value in about.items()})

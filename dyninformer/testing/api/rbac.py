@@ -9,8 +9,10 @@ from typing import Any
 from dyninformer.testing.api.access import (
     AUTHENTICATED,
     UNAUTHENTICATED,
+    Access,
     Decision,
     User,
+    forbidden,
     path_matches,
     resource_matches,
 )
@@ -103,6 +105,23 @@ class Rbac:
 
     def _objects(self, collection: GroupResource, namespace: str = "") -> Iterator[Object]:
         return (version.object for version in self._log.items(collection, namespace))
+
+
+class Rights:
+    """What a user may do in the end: by declared rules, else by RBAC objects."""
+
+    def __init__(self, access: Access, rbac: Rbac) -> None:
+        self._access = access
+        self._rbac = rbac
+
+    def decide(self, user: User, info: RequestInfo) -> Decision:
+        """Whether ``user`` may do what ``info`` says, and by what."""
+        return self._access.decide(user, info) or self._rbac.authorize(user, info)
+
+    def check(self, user: User, info: RequestInfo) -> None:
+        """Raise the 403 that says what is forbidden, unless it is allowed."""
+        if not self.decide(user, info).allowed:
+            raise forbidden(user, info)
 
 
 def _born_with(user: User) -> Iterator[Grant]:

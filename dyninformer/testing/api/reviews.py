@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dyninformer.testing.api.access import Access, User
-from dyninformer.testing.api.rbac import Rbac
+from dyninformer.testing.api.rbac import Rbac, Rights
 from dyninformer.testing.api.request_info import RequestInfo
 from dyninformer.testing.status import ApiError, cause
 
@@ -54,6 +54,7 @@ class Reviews:
     def __init__(self, access: Access, rbac: Rbac, timestamp: Callable[[], str]) -> None:
         self._access = access
         self._rbac = rbac
+        self._rights = Rights(access, rbac)
         self._timestamp = timestamp
         self._answers: dict[str, Callable[[User, Object], Object]] = {
             "SelfSubjectReview": self._who,
@@ -90,7 +91,7 @@ class Reviews:
         return {"spec": spec, "status": self._decision(other, spec)}
 
     def _decision(self, user: User, spec: Object) -> Object:
-        decision = self._access.decide(user, _asked(spec))
+        decision = self._rights.decide(user, _asked(spec))
         reason = {"reason": decision.reason} if decision.reason else {}
         return {"allowed": decision.allowed, **reason}
 
