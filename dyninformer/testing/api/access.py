@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
+
 from dyninformer.testing.api.request_info import RequestInfo
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import ApiError
