@@ -10,7 +10,6 @@ from typing import Any, Final
 from dyninformer.store.jsonpath import columns
 from dyninformer.testing.api.builtin_columns import UNKNOWN, Age, printer_of
 from dyninformer.testing.api.encoding import encode
-from dyninformer.testing.api.lists import as_read
 from dyninformer.testing.api.metadata_only import (
     list_metadata,
     partial_bookmark,
@@ -19,6 +18,7 @@ from dyninformer.testing.api.metadata_only import (
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.representation import Page, Representation
 from dyninformer.testing.cluster.resources import Column, Resource
+from dyninformer.testing.cluster.served import as_read
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import bad_request
 
