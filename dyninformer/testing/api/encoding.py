@@ -23,10 +23,10 @@ _INT64 = 1 << 63
 
 
 def encode(value: Any, *, sort: bool = True) -> bytes:
-    """Compact JSON; ``sort`` False keeps the order of the keys (a Status, a struct).
+    r"""Compact JSON; ``sort`` False keeps the order of the keys (a Status, a struct).
 
     >>> encode({"b": 1e3, "a": "<é>"}).decode()
-    '{"a":"\\\\u003cé\\\\u003e","b":1000}'
+    '{"a":"\\u003cé\\u003e","b":1000}'
     """
     encoder = _sorted if sort else _compact
     text = encoder.encode(value)
@@ -43,25 +43,25 @@ def pretty(data: bytes) -> bytes:
     """
     out: list[str] = []
     depth = 0
-    for token in _TOKEN.findall(data.decode()):
-        if token in ("{}", "[]"):
-            out.append(token)
-        elif token in "{[":
+    for part in _PART.findall(data.decode()):
+        if part in ("{}", "[]"):
+            out.append(part)
+        elif part in "{[":
             depth += 1
-            out.append(f"{token}\n{'  ' * depth}")
-        elif token in "}]":
+            out.append(f"{part}\n{'  ' * depth}")
+        elif part in "}]":
             depth -= 1
-            out.append(f"\n{'  ' * depth}{token}")
-        elif token == ",":
+            out.append(f"\n{'  ' * depth}{part}")
+        elif part == ",":
             out.append(f",\n{'  ' * depth}")
-        elif token == ":":
+        elif part == ":":
             out.append(": ")
         else:
-            out.append(token)
+            out.append(part)
     return ("".join(out) + "\n").encode()
 
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\],:"]+')
+_PART = re.compile(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 def _escaped(text: str) -> bytes:

@@ -1,12 +1,20 @@
-"""A collection's recent events, as the API server keeps them in front of etcd."""
+"""A collection's recent events, as the API server keeps them in front of etcd.
+
+One `WatchCache` is one generation of a served collection: a CRD whose spec changes, or
+that is deleted and created again, gets a new one, and the old one ends its watches.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from random import Random
 from typing import Protocol
 
-from dyninformer.testing.cluster.log import GroupResource, Log
+from dyninformer.errors import DynInformerError
+from dyninformer.testing.cluster.log import CompactedError, GroupResource, Log, Version
 from dyninformer.testing.cluster.read_settings import ReadSettings
+from dyninformer.testing.status import ApiError
 
 
 class Clock(Protocol):
@@ -16,40 +24,223 @@ class Clock(Protocol):
         """Seconds since some fixed moment."""
 
 
+class Change:
+    """One write, with the state it replaced: enough to tell enter from leave.
+
+    It holds the old state itself, because the log lets it go at compaction.
+    """
+
+    __slots__ = ("_left", "at", "previous", "version")
+
+    def __init__(self, version: Version, at: float) -> None:
+        self.version = version
+        self.previous = version.previous
+        self.at = at
+        self._left: Version | None = None
+
+    @property
+    def left(self) -> Version:
+        """What a selector's watch is told of an object that left: its old content, at this RV."""
+        if self._left is None:
+            assert self.previous is not None  # noqa: S101 - only what was there can leave
+            old, revision = self.previous.object, self.version.revision
+            stamped = {**old, "metadata": {**old["metadata"], "resourceVersion": str(revision)}}
+            self._left = Version(
+                self.version.collection, self.version.key, revision, stamped, deleted=True
+            )
+        return self._left
+
+
+class Listener(Protocol):
+    """Who hears a cache's events: the watches that share one view of it."""
+
+    def changed(self, change: Change) -> None:
+        """A write has happened."""
+
+    def ending(self) -> None:
+        """The cache's watches will end at its ``ends_at``."""
+
+
+class TooOldError(DynInformerError):
+    """A watch asks for events that are forgotten; its text is the server's."""
+
+
+Listeners = dict[object, Listener]
+
+
 class WatchCache:
-    """The events of one collection since the cache was filled."""
+    """The events of one collection since the cache was filled. Filled by the first request."""
+
+    def __init__(
+        self, log: Log, collection: GroupResource, clock: Clock, settings: ReadSettings
+    ) -> None:
+        self.collection = collection
+        self.revision = 0
+        """The newest revision it knows of: by its own events, and by consistent reads anywhere."""
+        self.filled_at: int | None = None
+        self.ends_at: float | None = None
+        """When its watches end; None while it serves."""
+        self.listeners: Listeners = {}
+        """By whatever tells their views apart. An empty listener takes itself out."""
+        self._log = log
+        self._clock = clock
+        self._settings = settings
+        self._window: deque[Change] = deque()
+        self._forgotten = 0
+        self._ready_at = 0.0
+        self._unhear: Callable[[], None] | None = None
+
+    def touch(self) -> bool:
+        """A request has come: start to fill the cache if it is cold. Whether it can serve."""
+        if self.filled_at is None:
+            self.filled_at = self._forgotten = self.revision = self._log.revision
+            self._ready_at = self._clock.now()
+            if self._settings.watch_cache:
+                self._ready_at += self._settings.warm_up
+            self._unhear = self._log.listen(self.collection, self._heard)
+        return self.ready
+
+    @property
+    def ready(self) -> bool:
+        """Warm: filled, and the time that takes has passed."""
+        return self.filled_at is not None and self._clock.now() >= self._ready_at
+
+    def progress(self) -> None:
+        """The cache learns the log's revision, as from etcd's progress notification."""
+        if self.filled_at is not None and self._unhear is not None:
+            self.revision = self._log.revision
+
+    def since(self, revision: int) -> Iterable[Change]:
+        """The events above ``revision``; raises TooOldError if some are forgotten."""
+        if not self._settings.watch_cache:
+            return self._of_log(revision)
+        if revision < self._forgotten:
+            raise TooOldError(f"too old resource version: {revision} ({self._forgotten})")
+        return [each for each in self._window if each.version.revision > revision]
+
+    def forget(self, revision: int) -> None:
+        """Events up to ``revision`` are no longer there for new watches."""
+        while self._window and self._window[0].version.revision <= revision:
+            self._window.popleft()
+        self._forgotten = max(self._forgotten, min(revision, self._log.revision))
+
+    def retire(self, *, after: float, deaf: bool) -> None:
+        """End all watches in ``after`` seconds; ``deaf`` ones hear of nothing until then."""
+        self.ends_at = self._clock.now() + after
+        if deaf or not self.listeners:
+            self._stop_hearing()
+        for listener in tuple(self.listeners.values()):
+            listener.ending()
+
+    def _of_log(self, revision: int) -> list[Change]:
+        try:
+            return [Change(version, 0.0) for version in self._log.since(self.collection, revision)]
+        except CompactedError:
+            raise TooOldError("The resourceVersion for the provided watch is too old.") from None
+
+    def _stop_hearing(self) -> None:
+        if self._unhear is not None:
+            self._unhear()
+            self._unhear = None
+
+    def _heard(self, version: Version) -> None:
+        now = self._clock.now()
+        if self.ends_at is not None and (now >= self.ends_at or not self.listeners):
+            self._stop_hearing()
+            return
+        self.revision = version.revision
+        change = Change(version, now)
+        self._window.append(change)
+        self._evict(now)
+        for listener in tuple(self.listeners.values()):
+            listener.changed(change)
+
+    def _evict(self, now: float) -> None:
+        settings, window = self._settings, self._window
+        while len(window) > settings.window_events and (
+            now - window[0].at > settings.window_seconds or len(window) > settings.window_limit
+        ):
+            self._forgotten = window.popleft().version.revision
 
 
 class WatchCaches:
     """The watch cache of each collection, one generation at a time."""
 
     def __init__(
-        self,
-        log: Log,
-        clock: Clock,
-        settings: ReadSettings = ReadSettings(),  # noqa: B008 - frozen
-        *,
-        chance: Callable[[], float],
+        self, log: Log, clock: Clock, settings: ReadSettings | None = None, *, seed: int = 0
     ) -> None:
-        """``chance`` gives a number in [0, 1): it spreads the ends of watches without timeout."""
-        raise NotImplementedError
+        """``seed`` decides the lengths of watches without timeoutSeconds."""
+        self.log = log
+        self.clock = clock
+        self.settings = settings or ReadSettings()
+        self._random = Random(seed)  # noqa: S311 - spreads timeouts; a seed must repeat them
+        self._caches: dict[GroupResource, WatchCache] = {}
 
     def of(self, collection: GroupResource) -> WatchCache:
-        """The cache that serves a collection now."""
-        raise NotImplementedError
+        """The cache that serves a collection now, cold if nobody asked for it yet."""
+        found = self._caches.get(collection)
+        if found is None:
+            found = WatchCache(self.log, collection, self.clock, self.settings)
+            self._caches[collection] = found
+        return found
+
+    def progress(self) -> None:
+        """A consistent read: every cache learns the current revision."""
+        for cache in self._caches.values():
+            cache.progress()
 
     def rebuild(self, collection: GroupResource) -> None:
         """The CRD's spec changed: a cold cache; open watches go on for a second, then end."""
-        raise NotImplementedError
+        self._replace(collection, deaf=False)
+        for version in self.log.items(collection):
+            version.encoded.clear()  # what was encoded for the old spec is not asked for again
 
     def drop(self, collection: GroupResource) -> None:
         """The CRD has gone: open watches hear nothing more, and end in a second."""
-        raise NotImplementedError
+        self._replace(collection, deaf=True)
 
-    def reset_all(self, log: Log | None = None) -> None:
-        """The server restarted: every watch has ended, every cache is cold."""
-        raise NotImplementedError
+    def reset_all(self) -> None:
+        """The server restarted, or the log was rewound: watches have ended, caches are cold."""
+        caches, self._caches = self._caches, {}
+        for cache in caches.values():
+            cache.retire(after=0.0, deaf=True)
 
     def forget_events(self, revision: int) -> None:
-        """Watches from before ``revision`` are now too old."""
-        raise NotImplementedError
+        """Watches from below ``revision`` are now too old (on the real server: by time alone)."""
+        for cache in self._caches.values():
+            if cache.filled_at is not None:
+                cache.forget(revision)
+
+    def timeout(self, asked: int | None) -> float:
+        """How many seconds a watch lives that asked for so many; 0 is "as the server likes"."""
+        if asked:
+            return float(asked)
+        return self.settings.min_request_timeout * (1 + self._random.random())
+
+    def _replace(self, collection: GroupResource, *, deaf: bool) -> None:
+        cache = self._caches.pop(collection, None)
+        if cache is not None:
+            cache.retire(after=self.settings.end_after_rebuild, deaf=deaf)
+
+
+def cold_cache() -> ApiError:
+    """The 429 of a collection whose cache is not filled yet."""
+    return ApiError(
+        429, "TooManyRequests", "storage is (re)initializing",
+        details={"retryAfterSeconds": 1}, retry_after=1,
+    )  # fmt: skip
+
+
+def too_large(revision: int, caches: WatchCaches) -> ApiError:
+    """The 504 of a resourceVersion that is not reached in time."""
+    settings = caches.settings
+    details: dict[str, object] = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    }
+    message = f"Timeout: Too large resource version: {revision}, current: {caches.log.revision}"
+    if not settings.watch_cache:
+        return ApiError(504, "Timeout", message, details=details)
+    return ApiError(
+        504, "Timeout", message, details={**details, "retryAfterSeconds": 1}, retry_after=1,
+        delay=settings.freshness_wait,
+    )  # fmt: skip
