@@ -16,7 +16,7 @@ from dyninformer.testing.api.metadata_only import INITIAL_END, in_struct_order, 
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.representation import Page, Representation
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.served import as_read, as_served
+from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.status import ApiError
 
 __all__ = [
@@ -34,9 +34,14 @@ Object = dict[str, Any]
 _PIECE = 128 << 10
 
 
+def as_read(version: Version, resource: Resource) -> Object:
+    """The object as this resource's version shows it: its apiVersion, defaults, pruned."""
+    return prepare_for_read(resource, version.object)
+
+
 def encode_object(obj: Object, resource: Resource) -> bytes:
     """An object that is no stored version (a dry run's answer), without a newline."""
-    served = as_served(obj, resource)
+    served = prepare_for_read(resource, obj)
     if not resource.builtin:
         return encode(served)
     return _with_kind(_struct(served), resource)

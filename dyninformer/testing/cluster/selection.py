@@ -10,7 +10,7 @@ from typing import Any
 from dyninformer.store.selectors import FieldSelector, LabelSelector
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.served import as_served
+from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.cluster.sharding import ShardSelector
 from dyninformer.testing.status import ApiError, bad_request
 
@@ -76,7 +76,7 @@ def field_text(version: Version, resource: Resource, field: str) -> str:
         return special(version.object)
     value = _dotted(version.object, field)
     if value is None and resource.structural is not None:
-        value = _dotted(as_served(version.object, resource), field)
+        value = _dotted(prepare_for_read(resource, version.object), field)
     return _text(value)
 
 

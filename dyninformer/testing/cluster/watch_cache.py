@@ -12,16 +12,10 @@ from random import Random
 from typing import Protocol
 
 from dyninformer.errors import DynInformerError
+from dyninformer.testing.clock import Clock
 from dyninformer.testing.cluster.log import CompactedError, GroupResource, Log, Version
 from dyninformer.testing.cluster.read_settings import ReadSettings
 from dyninformer.testing.status import ApiError
-
-
-class Clock(Protocol):
-    """Where time comes from: the carrier's monotonic clock, or a test's own."""
-
-    def now(self) -> float:
-        """Seconds since some fixed moment."""
 
 
 class Change:
