@@ -23,7 +23,6 @@ __all__ = [
     "Page",
     "PlainJson",
     "Representation",
-    "as_read",
     "encode_object",
     "error_line",
     "joined",
@@ -32,11 +31,6 @@ __all__ = [
 Object = dict[str, Any]
 
 _PIECE = 128 << 10
-
-
-def as_read(version: Version, resource: Resource) -> Object:
-    """The object as this resource's version shows it: its apiVersion, defaults, pruned."""
-    return prepare_for_read(resource, version.object)
 
 
 def encode_object(obj: Object, resource: Resource) -> bytes:
@@ -76,7 +70,7 @@ class PlainJson:
         key = self, resource
         found = version.encoded.get(key)
         if found is None:
-            served = as_read(version, resource)
+            served = prepare_for_read(resource, version.object)
             found = _struct(served) if resource.builtin else encode(served)
             version.encoded[key] = found
         return found

@@ -18,7 +18,7 @@ from dyninformer.testing.api.metadata_only import (
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.representation import Page, Representation
 from dyninformer.testing.cluster.resources import Column, Resource
-from dyninformer.testing.cluster.served import as_read
+from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import bad_request
 
@@ -134,7 +134,7 @@ class Tables:
         key = (self, resource)
         found = version.encoded.get(key)
         if found is None:
-            cells = _join(_cells(as_read(version, resource), resource))
+            cells = _join(_cells(prepare_for_read(resource, version.object), resource))
             found = b'{"cells":[%b],"object":%b}' % (cells, self._object(version, resource))
             version.encoded[key] = found
         return found
