@@ -18,15 +18,14 @@ Object = dict[str, Any]
 PRIVATE: Headers = (("Cache-Control", "no-cache, private"),)
 NOSNIFF: Headers = (("X-Content-Type-Options", "nosniff"),)
 TEXT = "text/plain; charset=utf-8"
+_JOINED = 64 * 1024
 _COMPRESS_ABOVE = 128 * 1024
 _INDENTED_JSON = Media(indented=True)
 
 
 def text_response(text: str, status: int = 200, headers: Headers = NOSNIFF) -> Response:
     """Plain text."""
-    return Response(
-        status, (*PRIVATE, ("Content-Type", TEXT), *headers), text.encode()
-    )  # fmt: skip
+    return Response(status, (*PRIVATE, ("Content-Type", TEXT), *headers), text.encode())
 
 
 def document_response(
@@ -53,12 +52,15 @@ def bytes_response(
 ) -> Response:
     """A body that is JSON already, in pieces, its newline included; compressed if that is asked.
 
-    Only what must be seen whole is joined: what is turned into YAML, indented or compressed.
+    The pieces are made here, so that whatever fails fails before the answer begins. Those
+    of a large body are not joined unless it is turned into YAML, indented or compressed.
     """
     head = (*PRIVATE, ("Content-Type", media.content_type), *headers)
-    if media.subtype == "json" and not media.indented and not _takes_gzip(request):
-        return Response(status, head, pieces if not isinstance(pieces, list) else b"".join(pieces))
-    body = rendered(pieces, media)
+    made = tuple(pieces)
+    plain = media.subtype == "json" and not media.indented
+    if plain and not _takes_gzip(request) and sum(map(len, made)) > _JOINED:
+        return Response(status, head, made)
+    body = rendered(made, media)
     if _takes_gzip(request) and len(body) > _COMPRESS_ABOVE:
         packed = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
         return Response(status, (*head, *packed), gzip.compress(body, 1, mtime=0))

@@ -44,17 +44,14 @@ def unknown_format(taken: str = _TAKEN) -> ApiError:
 
 
 def read_object(request: Request, resource: Resource) -> tuple[Object, tuple[str, ...]]:
-    """The object of a create or update, which must be of ``resource``, and its repeated fields."""
+    """The object of a create or update, and the complaints about fields given twice.
+
+    A custom resource must say its kind; whether kind and apiVersion are those of
+    ``resource`` is judged by the writer.
+    """
     obj, duplicates = read_plain_object(request, resource.kind)
-    if resource.builtin:
-        return _filled(obj, resource), duplicates
-    require_kind(obj, resource.kind, request.body)
-    version = obj.get("apiVersion") or ""
-    if version != resource.api_version:
-        raise bad_request(
-            f"the API version in the data ({version}) does not match the expected API version "
-            f"({resource.api_version})"
-        )
+    if not resource.builtin:
+        require_kind(obj, resource.kind, request.body)
     return obj, duplicates
 
 
@@ -98,17 +95,6 @@ def read_delete_options(request: Request) -> Object | None:
             "DeleteOptions.gracePeriodSeconds of type int64"
         )
     return value
-
-
-def _filled(obj: Object, resource: Resource) -> Object:
-    """A built-in object with the kind and apiVersion of its path, which it may not contradict."""
-    kind, version = obj.get("kind") or resource.kind, obj.get("apiVersion") or resource.api_version
-    if (kind, version) != (resource.kind, resource.api_version):
-        raise bad_request(
-            f'{kind} in version "{str(version).rpartition("/")[2]}" cannot be handled as a '
-            f"{resource.kind}: {_not_registered(kind, version)}"
-        )
-    return {**obj, "kind": kind, "apiVersion": version}
 
 
 def _not_registered(kind: object, version: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,13 +55,13 @@ class Grant:
 
 
 class Rbac:
-    """Evaluates the RBAC objects of a log, anew for each question.
+    """Evaluates the RBAC objects of the log that ``log`` gives, anew for each question.
 
     A change of a role or binding therefore acts on the next request, and a running
     watch is not ended by it, as on the real server.
     """
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Callable[[], Log]) -> None:
         self._log = log
 
     def authorize(self, user: User, info: RequestInfo) -> Decision:
@@ -98,13 +98,13 @@ class Rbac:
     def _role(self, ref: Object, namespace: str) -> Object | None:
         name = ref.get("name") or ""
         if ref.get("kind") == "Role":
-            found = self._log.get(_ROLES, Key(namespace, name))
+            found = self._log().get(_ROLES, Key(namespace, name))
         else:
-            found = self._log.get(_CLUSTER_ROLES, Key("", name))
+            found = self._log().get(_CLUSTER_ROLES, Key("", name))
         return found.object if found else None
 
     def _objects(self, collection: GroupResource, namespace: str = "") -> Iterator[Object]:
-        return (version.object for version in self._log.items(collection, namespace))
+        return (version.object for version in self._log().items(collection, namespace))
 
 
 class Rights:

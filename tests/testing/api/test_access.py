@@ -36,7 +36,7 @@ class _World:
         self.access = Access()
         token = self.access.add_user("alice", groups=["devs"])
         self.alice = self.access.authenticate(_bearing(f"Bearer {token}"))
-        self.rights = Rights(self.access, Rbac(self.log))
+        self.rights = Rights(self.access, Rbac(lambda: self.log))
 
     def put(self, plural: str, name: str, namespace: str = "", **fields: Any) -> None:
         """Write one RBAC object."""

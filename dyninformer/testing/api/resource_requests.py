@@ -1,0 +1,219 @@
+"""Requests for resources: which path takes which verb, and what answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dyninformer.testing.api.answers import (
+    bytes_response,
+    document_response,
+    method_not_allowed,
+    nothing_there,
+)
+from dyninformer.testing.api.bodies import (
+    media_type,
+    read_delete_options,
+    read_object,
+    read_plain_object,
+)
+from dyninformer.testing.api.negotiation import meta_kinds, negotiate
+from dyninformer.testing.api.representations import Representations
+from dyninformer.testing.api.request_info import RequestInfo
+from dyninformer.testing.cluster.cluster import Cluster
+from dyninformer.testing.cluster.list_options import parse_list_options
+from dyninformer.testing.cluster.log import Key, Version
+from dyninformer.testing.cluster.reads import get_version, list_versions
+from dyninformer.testing.cluster.resources import Resource
+from dyninformer.testing.cluster.watches import open_watch
+from dyninformer.testing.cluster.write_options import (
+    APPLY,
+    JSON,
+    MERGE,
+    STRATEGIC,
+    WriteResult,
+    delete_options,
+    write_options,
+)
+from dyninformer.testing.messages import Answer, Headers, Request, Response
+from dyninformer.testing.status import ApiError, bad_request, not_found, page_not_found
+
+_READS_OF_ALL = ("list", "watch")
+_ON_OBJECTS = ("get", "update", "patch", "delete")
+_ON_SUBRESOURCES = ("get", "update", "patch")
+_PATCH_TYPES = (JSON, MERGE, STRATEGIC, APPLY)
+
+Handler = Callable[[Request, RequestInfo, Resource], Answer]
+
+
+class ResourceRequests:
+    """Answers requests for the resources of a cluster. Raises ApiErrors."""
+
+    def __init__(
+        self, cluster: Cluster, representations: Representations, builtin_groups: frozenset[str]
+    ) -> None:
+        self._cluster = cluster
+        self._representations = representations
+        self._builtin_groups = builtin_groups
+        self._handlers: dict[str, Handler] = {
+            "get": self._get,
+            "list": self._list,
+            "watch": self._watch,
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+
+    def answer(self, request: Request, info: RequestInfo) -> Answer:
+        """What the resource behind the path answers."""
+        resource = self._cluster.resources.find(info.group, info.version, info.resource)
+        if resource is None:
+            raise nothing_there() if info.group in self._builtin_groups else page_not_found()
+        (_check_builtin if resource.builtin else _check_custom)(info, resource)
+        return self._handlers[info.verb](request, info, resource)
+
+    def _get(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
+        media = negotiate(request, meta_kinds)
+        key = Key(info.namespace, info.name)
+        if info.subresource == "scale":
+            return document_response(self._cluster.writer.get_scale(resource, key), media)
+        version = get_version(
+            self._cluster.caches, resource, key, request.param("resourceVersion")
+        )  # fmt: skip
+        shown = self._representations.of(request, media).single(version, resource)
+        return bytes_response(request, [shown], media)
+
+    def _list(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
+        media = negotiate(request, meta_kinds)
+        caches = self._cluster.caches
+        options = parse_list_options(request, resource, "list", caches.settings)
+        representation = self._representations.of(request, media)
+        page = list_versions(caches, resource, info.namespace, options)
+        return bytes_response(request, representation.list_(page, resource), media)
+
+    def _watch(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
+        media = negotiate(request, meta_kinds, watch=True)
+        if info.name:  # /watch/.../NAME
+            selector = ("fieldSelector", f"metadata.name={info.name}")
+            request = replace(request, query=(selector, *request.query))
+        caches = self._cluster.caches
+        options = parse_list_options(request, resource, "watch", caches.settings)
+        representation = self._representations.of(request, media)
+        return open_watch(caches, resource, info.namespace, options, representation)
+
+    def _create(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
+        options = write_options("CreateOptions", request.param, request.headers)
+        body, duplicates = read_object(request, resource)
+        options = replace(options, duplicates=duplicates, size=len(request.body))
+        result = self._cluster.writer.create(resource, info.namespace, body, options)
+        return self._written(request, resource, result)
+
+    def _update(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
+        options = write_options("UpdateOptions", request.param, request.headers)
+        if info.subresource == "scale":
+            body, duplicates = read_plain_object(request, "Scale")
+        else:
+            body, duplicates = read_object(request, resource)
+        options = replace(options, duplicates=duplicates, size=len(request.body))
+        key = Key(info.namespace, info.name)
+        result = self._cluster.writer.replace(resource, key, body, options, info.subresource)
+        return self._written(request, resource, result, info.subresource)
+
+    def _patch(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
+        kind = media_type(request)
+        if resource.builtin and kind not in _PATCH_TYPES:
+            message = "415: Unsupported Media Type"
+            raise ApiError(415, "UnsupportedMediaType", message, details={})
+        options = write_options("PatchOptions", request.param, request.headers, patch_type=kind)
+        options = replace(options, size=len(request.body))
+        key = Key(info.namespace, info.name)
+        result = self._cluster.writer.patch(
+            resource, key, kind, request.body, options, info.subresource
+        )
+        return self._written(request, resource, result, info.subresource)
+
+    def _delete(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
+        media = negotiate(request, meta_kinds)
+        options = delete_options(request.param, read_delete_options(request))
+        left = self._cluster.writer.delete(resource, Key(info.namespace, info.name), options)
+        if left.get("kind") == "Status":
+            return document_response(left, replace(media, conversion=None))
+        return self._written(request, resource, WriteResult(left))
+
+    def _delete_collection(
+        self, request: Request, info: RequestInfo, resource: Resource
+    ) -> Answer:  # fmt: skip
+        media = negotiate(request, meta_kinds)
+        caches = self._cluster.caches
+        selected = parse_list_options(request, resource, "deletecollection", caches.settings)
+        options = delete_options(request.param, read_delete_options(request))
+        representation = self._representations.of(request, media)
+        page = list_versions(caches, resource, info.namespace, selected)
+        answer = bytes_response(request, representation.list_(page, resource), media)
+        self._cluster.writer.delete_collection(resource, info.namespace, options, page.versions)
+        return answer
+
+    def _written(
+        self, request: Request, resource: Resource, result: WriteResult, subresource: str = ""
+    ) -> Response:
+        media = negotiate(request, meta_kinds)
+        headers: Headers = tuple(("Warning", f"299 - {_quoted(w)}") for w in result.warnings)
+        if subresource == "scale":
+            return document_response(result.object, media, result.status, headers)
+        metadata = result.object["metadata"]
+        key = Key(metadata.get("namespace", ""), metadata["name"])
+        version = Version(resource.collection, key, 0, result.object)
+        shown = self._representations.of(request, media).single(version, resource)
+        return bytes_response(request, [shown], media, result.status, headers)
+
+
+def _check_custom(info: RequestInfo, resource: Resource) -> None:
+    """Refuse what a path of a CRD does not take, as the handler of CRDs does."""
+    if not resource.namespaced and info.namespace:
+        raise page_not_found()
+    if resource.namespaced and not info.namespace and info.verb not in _READS_OF_ALL:
+        raise page_not_found()
+    there = {"": True, "status": resource.status, "scale": resource.scale is not None}
+    if not there.get(info.subresource):
+        raise not_found(resource.group, resource.plural, info.name)
+    if not info.verb or (info.subresource and info.verb not in _ON_SUBRESOURCES):
+        details = {"group": resource.group, "kind": resource.plural}
+        message = f'{info.verb} is not supported on resources of kind "{resource.full_name}"'
+        raise ApiError(405, "MethodNotAllowed", message, details=details)
+    if info.verb in _ON_OBJECTS and not info.name:
+        raise bad_request("name must be provided")
+
+
+def _check_builtin(info: RequestInfo, resource: Resource) -> None:
+    """Refuse what a built-in path does not take: first the path, then the method."""
+    of_object = bool(info.name)
+    if resource.namespaced != bool(info.namespace) and (of_object or not resource.namespaced):
+        itself = resource.collection == ("", "namespaces") and info.namespace == info.name
+        if not itself:
+            raise nothing_there()
+    if info.subresource:
+        there = {
+            "status": resource.status,
+            "scale": resource.scale is not None,
+            "finalize": resource.collection == ("", "namespaces"),
+        }
+        if not there.get(info.subresource):
+            raise nothing_there()
+        allowed: tuple[str, ...] = (
+            ("update",) if info.subresource == "finalize" else _ON_SUBRESOURCES
+        )
+    elif of_object:
+        allowed = (*_ON_OBJECTS, "watch")
+    elif resource.namespaced and not info.namespace:
+        allowed = _READS_OF_ALL
+    else:
+        allowed = ("list", "watch", "create", "deletecollection")
+    if info.verb not in allowed or (not info.subresource and info.verb not in resource.verbs):
+        raise method_not_allowed()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
