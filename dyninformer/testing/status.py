@@ -90,6 +90,26 @@ def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
     return ApiError(409, "Conflict", message, details=_details(name, group, plural))
 
 
+def already_exists(group: str, plural: str, name: str, *, deleting: bool) -> ApiError:
+    """A create of what is there, or is still there because its finalizers are not done."""
+    full = f"{plural}.{group}" if group else plural
+    message = f'{"object is being deleted: " if deleting else ""}{full} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", message, details=_details(name, group, plural))
+
+
+def forbidden(
+    group: str, plural: str, name: str, why: str, causes: Iterable[Object] = ()
+) -> ApiError:
+    """A 403 that admission says, whoever asks."""
+    full = f"{plural}.{group}" if group else plural
+    details = _details(name, group, plural)
+    found = list(causes)
+    if found:
+        details["causes"] = found
+    message = f'{full} "{name}" is forbidden: {why}' if name else f"{full} is forbidden: {why}"
+    return ApiError(403, "Forbidden", message, details=details)
+
+
 def bad_request(message: str) -> ApiError:
     """A 400 with its one-line reason."""
     return ApiError(400, "BadRequest", message)
@@ -99,6 +119,7 @@ def invalid(group: str, kind: str, name: str, causes: Iterable[Object]) -> ApiEr
     """A 422 that lists every field at fault; ``causes`` as made by `cause`."""
     found = list(causes)
     parts = [f"{c['field']}: {c['message']}" if c.get("field") else c["message"] for c in found]
+    parts = list(dict.fromkeys(parts))  # a cause listed twice is told of once
     what = parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
     full = f"{kind}.{group}" if group else kind
     return ApiError(

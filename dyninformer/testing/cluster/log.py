@@ -97,6 +97,15 @@ class _Collection:
     """By the revision of the last write they show; the least recently used first."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Image:
+    """All that a log held at one moment. It is never changed, and may be loaded many times."""
+
+    revision: int
+    compacted: int
+    collections: dict[GroupResource, tuple[dict[str, Version], list[str], list[Version]]]
+
+
 class Log:
     """All that was ever written, back to the last compaction."""
 
@@ -208,6 +217,28 @@ class Log:
             del room.history[count:]
             room.snapshots.clear()
         self.revision = min(self.revision, revision)
+
+    def image(self) -> Image:
+        """All of it as it is now."""
+        rooms = {
+            name: (dict(room.live), list(room.paths), list(room.history))
+            for name, room in self._collections.items()
+        }
+        return Image(self.revision, self.compacted, rooms)
+
+    def load(self, image: Image) -> None:
+        """Become what an image holds, of this log or another; listeners hear nothing of it.
+
+        What has been compacted since the image was taken stays compacted.
+        """
+        self.revision = image.revision
+        self.compacted = min(max(self.compacted, image.compacted), image.revision)
+        for name in self._collections.keys() | image.collections.keys():
+            room = self._room(name)
+            live, paths, history = image.collections.get(name, ({}, [], []))
+            cut = bisect_right(history, self.compacted, key=_by_revision)
+            room.live, room.paths, room.history = dict(live), list(paths), history[cut:]
+            room.snapshots.clear()
 
     def listen(
         self, collection: GroupResource, listener: Callable[[Version], None]

@@ -25,8 +25,8 @@ _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 class WriteOptions:
     """The options of a create, update or patch, valid by construction through `write_options`.
 
-    ``duplicates`` are the fields that the body named twice: they are warned of, or
-    refused, together with unknown ones, as ``field_validation`` says.
+    ``duplicates`` are the complaints of the body's decoder about repeated fields: they are
+    warned of, or refused, together with unknown fields, as ``field_validation`` says.
     """
 
     dry_run: bool = False
@@ -35,6 +35,8 @@ class WriteOptions:
     force: bool = False
     user_agent: str = ""
     duplicates: tuple[str, ...] = ()
+    size: int = 0
+    """Bytes of the body: etcd takes no object beyond a limit."""
 
     @property
     def manager(self) -> str:

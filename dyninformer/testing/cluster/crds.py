@@ -1,0 +1,309 @@
+"""CustomResourceDefinitions as the API server's own controllers treat them.
+
+A CRD's names are accepted, it becomes Established, its versions are served; a change of
+its spec serves new resources in place of the old; a deleted one takes its objects along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from dyninformer.testing.cluster import deletes
+from dyninformer.testing.cluster.deletes import CRD_CLEANUP, with_condition
+from dyninformer.testing.cluster.log import GroupResource, Key, Version
+from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
+from dyninformer.testing.cluster.metadata import ordered
+from dyninformer.testing.cluster.resources import (
+    ALL_VERBS,
+    TERMINATING_VERBS,
+    Column,
+    Resource,
+)
+from dyninformer.testing.cluster.shapes import shape_of
+from dyninformer.testing.cluster.strategies import CRDS
+from dyninformer.testing.cluster.structural import Structural
+from dyninformer.testing.cluster.timestamps import timestamp
+from dyninformer.testing.cluster.write_options import DeleteOptions
+
+if TYPE_CHECKING:
+    from dyninformer.testing.cluster.cluster import Cluster
+
+Object = dict[str, Any]
+
+
+class CustomResources:
+    """The CRDs of one cluster, in step with its log."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._served: dict[str, tuple[Object, Object, bool]] = {}
+        """By the CRD's name: the spec, accepted names and liveness that are served now."""
+
+    def watch_log(self) -> None:
+        """Follow the cluster's log from now on."""
+        self._cluster.log.listen(CRDS, self._on_write)
+
+    def take_up(self) -> None:
+        """Serve just the CRDs that the log holds now, after it was replaced."""
+        known = {version.key.name: version for version in self._cluster.log.items(CRDS)}
+        for name in [each for each in self._served if each not in known]:
+            self._stop_serving(name)
+        for version in known.values():
+            self._on_write(version)
+
+    def object_gone(self, collection: GroupResource) -> None:
+        """An object was deleted: perhaps the last one of a CRD that waits to go."""
+        name = str(collection)
+        served = self._served.get(name)
+        if served is not None and not served[2]:
+            self._cluster.defer(lambda: self._reconcile(name))
+
+    def _on_write(self, version: Version) -> None:
+        name = version.key.name
+        self._cluster.defer(lambda: self._reconcile(name))
+
+    def _reconcile(self, name: str) -> None:
+        version = self._cluster.log.get(CRDS, Key("", name))
+        if version is None:
+            self._stop_serving(name)
+            return
+        if self._accept_names(version) or self._establish(version):
+            return  # the write of the new conditions brings us back
+        self._serve(version.object)
+        if "deletionTimestamp" in version.object["metadata"]:
+            self._terminate(version)
+
+    def _accept_names(self, version: Version) -> bool:
+        """Say in status which names are accepted; whether that was a change."""
+        crd = version.object
+        status = crd["status"]
+        accepted, complaint = self._names(crd)
+        now = timestamp(self._cluster.now())
+        names_condition: Object = {
+            "type": "NamesAccepted",
+            "status": "False" if complaint else "True",
+            "lastTransitionTime": now,
+            "reason": complaint[0] if complaint else "NoConflicts",
+            "message": complaint[1] if complaint else "no conflicts found",
+        }
+        before = status.get("conditions") or []
+        conditions = with_condition(before, names_condition)
+        if not _is_true(before, "Established"):
+            established = {
+                "type": "Established",
+                "status": "False",
+                "lastTransitionTime": now,
+                "reason": "NotAccepted" if complaint else "Installing",
+                "message": "not all names are accepted"
+                if complaint
+                else "the initial names have been accepted",
+            }
+            conditions = with_condition(conditions, established)
+        if conditions == before and accepted == status.get("acceptedNames"):
+            return False
+        self._write_status(version, {"conditions": conditions, "acceptedNames": accepted})
+        return True
+
+    def _establish(self, version: Version) -> bool:
+        conditions = version.object["status"]["conditions"]
+        if not _is_true(conditions, "NamesAccepted") or _is_true(conditions, "Established"):
+            return False
+        established = {
+            "type": "Established",
+            "status": "True",
+            "lastTransitionTime": timestamp(self._cluster.now()),
+            "reason": "InitialNamesAccepted",
+            "message": "the initial names have been accepted",
+        }
+        self._write_status(version, {"conditions": with_condition(conditions, established)})
+        return True
+
+    def _names(self, crd: Object) -> tuple[Object, tuple[str, str] | None]:
+        """The names a CRD can have beside the others of its group, and the last complaint."""
+        resources, kinds = self._taken(crd)
+        wanted, had = crd["spec"]["names"], crd["status"].get("acceptedNames") or {}
+        accepted = {name: had[name] for name in ("plural", "singular", "kind") if name in had}
+        accepted = {"plural": "", "kind": "", **{k: v for k, v in had.items() if v}}
+        complaint: tuple[str, str] | None = None
+        for field, reason, taken in (
+            ("plural", "PluralConflict", resources),
+            ("singular", "SingularConflict", resources),
+            ("shortNames", "ShortNamesConflict", resources),
+            ("kind", "KindConflict", kinds),
+            ("listKind", "ListKindConflict", kinds),
+        ):
+            value = wanted.get(field)
+            clashes = [
+                each for each in _each(value) if each in taken and each not in _each(had.get(field))
+            ]
+            if clashes:
+                complaint = reason, f'"{clashes[-1]}" is already in use'
+            elif value:
+                accepted[field] = value
+            else:
+                accepted.pop(field, None)
+        if wanted.get("categories"):
+            accepted["categories"] = wanted["categories"]
+        else:
+            accepted.pop("categories", None)
+        order = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
+        return {field: accepted[field] for field in order if field in accepted}, complaint
+
+    def _taken(self, crd: Object) -> tuple[set[str], set[str]]:
+        """The resource names and kinds that other CRDs of the group have been given."""
+        resources: set[str] = set()
+        kinds: set[str] = set()
+        for other in self._cluster.log.items(CRDS):
+            spec = other.object["spec"]
+            if other.key.name == crd["metadata"]["name"] or spec["group"] != crd["spec"]["group"]:
+                continue
+            names = other.object["status"].get("acceptedNames") or {}
+            resources.update(_each(names.get("plural")), _each(names.get("singular")))
+            resources.update(_each(names.get("shortNames")))
+            kinds.update(_each(names.get("kind")), _each(names.get("listKind")))
+        return resources, kinds
+
+    def _serve(self, crd: Object) -> None:
+        """Serve what the CRD says, if it is Established and says anything new."""
+        status = crd["status"]
+        if not _is_true(status["conditions"], "Established"):
+            return
+        name, alive = crd["metadata"]["name"], "deletionTimestamp" not in crd["metadata"]
+        wanted = (crd["spec"], status["acceptedNames"], alive)
+        before = self._served.get(name)
+        if before == wanted:
+            return
+        self._served[name] = wanted
+        collection = _collection(crd)
+        self._cluster.resources.put(collection, resources_of(crd))
+        if before is not None and before[:2] != wanted[:2]:
+            self._cluster.caches.rebuild(collection)
+
+    def _stop_serving(self, name: str) -> None:
+        served = self._served.pop(name, None)
+        if served is not None:
+            collection = GroupResource(served[0]["group"], served[0]["names"]["plural"])
+            self._cluster.resources.put(collection, ())
+            self._cluster.caches.drop(collection)
+        for other in self._cluster.log.items(CRDS):
+            self._on_write(other)  # its names may be free now
+
+    def _terminate(self, version: Version) -> None:
+        """Delete the objects of a CRD, and the CRD once they have gone."""
+        crd = version.object
+        if CRD_CLEANUP not in crd["metadata"].get("finalizers", ()):
+            return
+        collection = _collection(crd)
+        conditions = crd["status"]["conditions"]
+        if _reason(conditions, "Terminating") == "InstanceDeletionPending":
+            self._say_deleting(version)
+            return
+        log = self._cluster.log
+        served = resources_of(crd)
+        for each in log.items(collection):
+            if served and "deletionTimestamp" not in each.object["metadata"]:
+                deletes.delete(self._cluster, served[0], each, DeleteOptions())
+        if log.items(collection):
+            return
+        left = [each for each in crd["metadata"]["finalizers"] if each != CRD_CLEANUP]
+        if not left:
+            self._cluster.remove(CRDS, version.key)
+            return
+        metadata = ordered({**crd["metadata"], "finalizers": left})
+        log.append(CRDS, version.key, {**crd, "metadata": metadata})
+
+    def _say_deleting(self, version: Version) -> None:
+        condition = {
+            "type": "Terminating",
+            "status": "True",
+            "lastTransitionTime": timestamp(self._cluster.now()),
+            "reason": "InstanceDeletionInProgress",
+            "message": "CustomResource deletion is in progress",
+        }
+        conditions = with_condition(version.object["status"]["conditions"], condition)
+        self._write_status(version, {"conditions": conditions})
+
+    def _write_status(self, version: Version, changes: Object) -> None:
+        old = version.object
+        status = {**old["status"], **changes}
+        order = ("conditions", "acceptedNames", "storedVersions", "observedGeneration")
+        new = {**old, "status": {name: status[name] for name in order if name in status}}
+        managed = ManagedFields(old["metadata"].get("managedFields", ()))
+        manager = Manager("kube-apiserver", "Update", "apiextensions.k8s.io/v1", "status")
+        resource = self._cluster.resources.of(CRDS)[0]
+        blank = {
+            **old,
+            "status": {**old["status"], "conditions": old["status"]["conditions"] or []},
+        }
+        now = timestamp(self._cluster.now())
+        managed.updated(manager, blank, new, shape_of(resource), now)
+        metadata = ordered({**old["metadata"], "managedFields": managed.entries()})
+        self._cluster.log.append(CRDS, version.key, {**new, "metadata": metadata})
+
+
+def resources_of(crd: Object) -> tuple[Resource, ...]:
+    """The resources that an Established CRD serves."""
+    return tuple(
+        _resource(crd, version) for version in crd["spec"]["versions"] if version["served"]
+    )
+
+
+def _resource(crd: Object, version: Object) -> Resource:
+    spec, names = crd["spec"], crd["status"]["acceptedNames"]
+    schema = version.get("schema", {}).get("openAPIV3Schema")
+    subresources = version.get("subresources") or {}
+    alive = "deletionTimestamp" not in crd["metadata"]
+    return Resource(
+        group=spec["group"],
+        version=version["name"],
+        plural=names["plural"],
+        kind=names["kind"],
+        namespaced=spec["scope"] == "Namespaced",
+        singular=names.get("singular", ""),
+        list_kind=names.get("listKind", ""),
+        short_names=tuple(names.get("shortNames", ())),
+        categories=tuple(names.get("categories", ())),
+        verbs=ALL_VERBS if alive else TERMINATING_VERBS,
+        columns=tuple(_columns(version)),
+        selectable_fields=tuple(each["jsonPath"] for each in version.get("selectableFields", ())),
+        schema=schema,
+        structural=Structural(schema) if schema is not None else None,
+        status="status" in subresources,
+        scale=subresources.get("scale"),
+        creatable=alive,
+    )
+
+
+def _columns(version: Object) -> Iterator[Column]:
+    for column in version.get("additionalPrinterColumns", ()):
+        yield Column(
+            name=column["name"],
+            type=column["type"],
+            path=column["jsonPath"],
+            format=column.get("format", ""),
+            description=column.get("description", ""),
+            priority=column.get("priority", 0),
+        )
+
+
+def _collection(crd: Object) -> GroupResource:
+    return GroupResource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+
+
+def _each(value: Any) -> list[str]:
+    if not value:
+        return []
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _condition(conditions: Any, kind: str) -> Object:
+    return next((each for each in conditions or () if each.get("type") == kind), {})
+
+
+def _is_true(conditions: Any, kind: str) -> bool:
+    return bool(_condition(conditions, kind).get("status") == "True")
+
+
+def _reason(conditions: Any, kind: str) -> str:
+    return str(_condition(conditions, kind).get("reason", ""))

@@ -1,0 +1,95 @@
+"""What a resource's schema does to objects: on the way out, and on the way in.
+
+CEL rules (x-kubernetes-validations) are not evaluated: the one thing a real server's
+schema check does that this one does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dyninformer.testing.cluster.resources import Resource
+from dyninformer.testing.cluster.typed import read_typed
+from dyninformer.testing.cluster.validation import (
+    RULES_SKIPPED,
+    invalid_value,
+    schema_causes,
+)
+from dyninformer.testing.status import bad_request
+
+Object = dict[str, Any]
+Causes = list[Object]
+
+
+def prepare_for_read(resource: Resource, obj: Object) -> Object:
+    """``obj`` as a reader of ``resource`` sees it: in its version, defaulted and pruned.
+
+    Shares everything it does not change, and is the very same object if that is all.
+    """
+    if obj.get("apiVersion") != resource.api_version or obj.get("kind") != resource.kind:
+        obj = {**obj, "apiVersion": resource.api_version, "kind": resource.kind}
+    if resource.structural is None:
+        return obj
+    seen: Object = resource.structural.coerce(obj, root=True)
+    return seen
+
+
+def admit(
+    resource: Resource, obj: Object, field_validation: str = "", told: tuple[str, ...] = ()
+) -> tuple[Object, tuple[str, ...]]:
+    """A written object, pruned and with its defaults, and the warnings of fields dropped.
+
+    ``told`` are the complaints that reading the body gave rise to. Under Strict, any
+    complaint is a 400.
+    """
+    obj, unknown = read_typed(resource, obj)
+    if resource.structural is not None:
+        unknown += resource.structural.unknown(obj, root=True)
+    complaints = (*told, *(f'unknown field "{path}"' for path in sorted(unknown)))
+    if complaints and field_validation == "Strict":
+        kind, version = resource.kind, resource.version
+        raise bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {kind}: '
+            f"strict decoding error: {', '.join(complaints)}"
+        )
+    warnings = complaints if field_validation in {"", "Warn"} else ()
+    return prepare_for_read(resource, obj), warnings
+
+
+def content_causes(resource: Resource, obj: Object) -> Causes:
+    """What is wrong with an object by its CRD's schema and scale subresource."""
+    if resource.structural is None:
+        return []
+    found = schema_causes(resource.structural, obj)
+    if resource.scale is not None:
+        path = str(resource.scale.get("specReplicasPath", ""))
+        replicas = value_at(obj, path)
+        if isinstance(replicas, int) and replicas < 0:
+            found.append(invalid_value(path, replicas, "should be a non-negative integer"))
+    return found
+
+
+def with_rules_note(resource: Resource, causes: Causes) -> Causes:
+    """The causes, and the server's note that its CEL rules were not looked at."""
+    if causes and resource.structural is not None and resource.structural.has_rules:
+        return [*causes, RULES_SKIPPED]
+    return causes
+
+
+def value_at(obj: Object, path: str) -> Any:
+    """The value at a simple path such as ``.spec.replicas``; None if there is none."""
+    value: Any = obj
+    for step in path.strip(".").split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
+    return value
+
+
+def with_value_at(obj: Object, path: str, value: Any) -> Object:
+    """``obj`` with another value at a simple path, everything else shared."""
+    step, _, rest = path.strip(".").partition(".")
+    if not rest:
+        return {**obj, step: value}
+    below = obj.get(step)
+    return {**obj, step: with_value_at(below if isinstance(below, dict) else {}, rest, value)}

@@ -1,0 +1,165 @@
+"""What the server does to objects of its own kinds as they are written."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from dyninformer.testing.cluster.crd_validation import crd_causes, crd_update_causes
+from dyninformer.testing.cluster.log import GroupResource
+from dyninformer.testing.cluster.resources import Resource
+
+Object = dict[str, Any]
+Causes = list[Object]
+
+CRDS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+NAMESPACES: Final = GroupResource("", "namespaces")
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class Strategy:
+    """The rules of a kind. This one, of most built-ins and all custom resources, has none."""
+
+    blank: ClassVar[Object] = {"metadata": {}}
+    """The containers that every object of the kind has: nobody owns them for making them."""
+
+    def defaults(self, obj: Object) -> Object:
+        """What reading the object fills in; its writer owns it."""
+        return obj
+
+    def prepare(self, obj: Object, before: Object | None) -> Object:
+        """What the server adds of itself, on a create (``before`` None) or an update."""
+        del before
+        return obj
+
+    def causes(self, obj: Object, before: Object | None) -> Causes:
+        """What is wrong with the object beyond its schema."""
+        del obj, before
+        return []
+
+
+class _Builtin(Strategy):
+    blank: ClassVar[Object] = {"metadata": {}, "spec": {}, "status": {}}
+
+
+class _Defaulting(_Builtin):
+    """Fills in fields of spec, as far as kubectl's columns and waits rely on them."""
+
+    def __init__(self, **spec: Any) -> None:
+        self._spec = spec
+
+    def defaults(self, obj: Object) -> Object:
+        spec = obj.get("spec")
+        if spec is not None and not isinstance(spec, dict):
+            return obj
+        return {**obj, "spec": {**self._spec, **(spec or {})}}
+
+
+class _Pod(_Builtin):
+    def prepare(self, obj: Object, before: Object | None) -> Object:
+        return obj if before is not None else {**obj, "status": {"phase": "Pending"}}
+
+
+class _Volume(_Builtin):
+    def prepare(self, obj: Object, before: Object | None) -> Object:
+        return obj if before is not None else {**obj, "status": {"phase": "Pending"}}
+
+
+class _Namespace(_Builtin):
+    def defaults(self, obj: Object) -> Object:
+        metadata = obj["metadata"]
+        if not metadata.get("name"):
+            return obj
+        labels = {**metadata.get("labels", {}), _NAME_LABEL: metadata["name"]}
+        return {**obj, "metadata": {**metadata, "labels": labels}}
+
+    def prepare(self, obj: Object, before: Object | None) -> Object:
+        if before is None:
+            finalizers = list(obj.get("spec", {}).get("finalizers", ()))
+            if "kubernetes" not in finalizers:
+                finalizers.append("kubernetes")
+            return {**obj, "spec": {"finalizers": finalizers}, "status": {"phase": "Active"}}
+        return {**obj, "spec": before.get("spec", {}), "status": obj.get("status", {})}
+
+
+class _Secret(Strategy):
+    def defaults(self, obj: Object) -> Object:
+        found = {name: value for name, value in obj.items() if name != "stringData"}
+        plain = obj.get("stringData")
+        if plain:
+            encoded = {k: base64.b64encode(v.encode()).decode() for k, v in plain.items()}
+            found["data"] = {**found.get("data", {}), **encoded}
+        return {**found, "type": found.get("type") or "Opaque"}
+
+
+class _Crd(_Builtin):
+    blank: ClassVar[Object] = {"metadata": {}, "spec": {"names": {}}, "status": {}}
+
+    def defaults(self, obj: Object) -> Object:
+        spec = obj.get("spec") or {}
+        names = dict(spec.get("names") or {})
+        kind = names.get("kind")
+        if kind:
+            names["singular"] = names.get("singular") or kind.lower()
+            names["listKind"] = names.get("listKind") or f"{kind}List"
+        order = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
+        names = {field: names[field] for field in order if names.get(field)}
+        versions = [self._version(version) for version in spec.get("versions") or ()]
+        conversion = spec.get("conversion") or {"strategy": "None"}
+        head = {field: spec[field] for field in ("group",) if field in spec}
+        scope = {field: spec[field] for field in ("scope",) if field in spec}
+        kept = {field: True for field in ("preserveUnknownFields",) if spec.get(field)}
+        full = {
+            **head, "names": names, **scope, "versions": versions, "conversion": conversion, **kept
+        }  # fmt: skip
+        return {**obj, "spec": full}
+
+    def prepare(self, obj: Object, before: Object | None) -> Object:
+        stored = list((before or {}).get("status", {}).get("storedVersions") or ())
+        status = obj.get("status") or {}
+        if before is None:
+            status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
+        else:
+            stored = list(status.get("storedVersions") or stored)
+        for version in obj["spec"]["versions"]:
+            if version.get("storage") and version.get("name") not in stored:
+                stored.append(version.get("name", ""))
+        storage = [each for each in obj["spec"]["versions"] if each.get("storage")]
+        if before is None and len(storage) != 1:
+            stored = stored if storage else []
+        return {**obj, "status": {**status, "storedVersions": stored or None}}
+
+    def causes(self, obj: Object, before: Object | None) -> Causes:
+        return crd_causes(obj) if before is None else crd_update_causes(obj, before)
+
+    def _version(self, version: Object) -> Object:
+        """Whether it is served and stored is always said."""
+        found = {"name": version.get("name", ""), **version}
+        return {**found, "served": bool(found.get("served")), "storage": bool(found.get("storage"))}
+
+
+_NONE: Final = Strategy()
+_TYPED: Final = _Builtin()
+_STRATEGIES: Final[dict[GroupResource, Strategy]] = {
+    NAMESPACES: _Namespace(),
+    CRDS: _Crd(),
+    GroupResource("", "secrets"): _Secret(),
+    GroupResource("", "pods"): _Pod(),
+    GroupResource("", "persistentvolumes"): _Volume(),
+    GroupResource("", "persistentvolumeclaims"): _Volume(),
+    GroupResource("", "services"): _Defaulting(type="ClusterIP", sessionAffinity="None"),
+    GroupResource("", "replicationcontrollers"): _Defaulting(replicas=1),
+    GroupResource("apps", "deployments"): _Defaulting(replicas=1),
+    GroupResource("apps", "replicasets"): _Defaulting(replicas=1),
+    GroupResource("apps", "statefulsets"): _Defaulting(replicas=1),
+    GroupResource("batch", "jobs"): _Defaulting(suspend=False),
+    GroupResource("batch", "cronjobs"): _Defaulting(suspend=False, concurrencyPolicy="Allow"),
+}
+
+StrategyOf = Callable[[Resource], Strategy]
+
+
+def strategy_of(resource: Resource) -> Strategy:
+    """The rules of a resource's kind."""
+    return _STRATEGIES.get(resource.collection) or (_TYPED if resource.builtin else _NONE)
