@@ -71,6 +71,12 @@ class Exchange:
         """There is an answer of some kind already."""
         return self.answer is not None or self.instead is not None
 
+    @property
+    def waits(self) -> float:
+        """Seconds until the first byte: the fault's, and the server's own."""
+        own = self.answer.delay if isinstance(self.answer, Response) else 0.0
+        return self.delay + own
+
 
 class EditedStream:
     """A watch whose lines pass through an edit on their way out.

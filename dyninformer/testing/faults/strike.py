@@ -23,7 +23,7 @@ Handler = Callable[[Request], Answer]
 class World(Protocol):
     """The state behind the server, for faults that change it; used on its own thread."""
 
-    def compact(self) -> None:
+    def compact(self) -> int:
         """Make every resourceVersion that was handed out too old to start from."""
 
     def restore(self, snapshot: object) -> None:

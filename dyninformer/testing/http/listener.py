@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 from collections.abc import Callable
@@ -14,94 +15,150 @@ from dyninformer.testing.http.limits import Limits
 from dyninformer.testing.http.wire import Wire
 
 _HOST = "127.0.0.1"
+_BACKLOG = 1024
 _HANDSHAKE_SECONDS = 10.0
 _GOODBYE_SECONDS = 1.0
 """How long a client is given to answer the end of TLS with its own."""
+_EXHAUSTED_SECONDS = 0.1
+"""How long nobody is let in after the process has run out of file descriptors."""
+
+_log = logging.getLogger(__name__)
 
 
 class Listener:
-    """A port on loopback that stays this server's from `open` to `close`.
+    """A port on loopback that stays this server's from construction to `close`.
 
-    Everything happens on the loop's thread.
+    Everything happens on the thread of ``loop``.
     """
 
     def __init__(
-        self, handle: Handle, clock: Callable[[], float], *, limits: Limits | None = None,
+        self,
+        loop: asyncio.AbstractEventLoop,
+        handle: Handle,
+        clock: Callable[[], float],
+        *,
+        limits: Limits | None = None,
         tls: ssl.SSLContext | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
+        self._loop = loop
         self._handle = handle
         self._clock = clock
         self._limits = limits or Limits()
         self._tls = tls
         self._frames = Frames()
-        self._server: asyncio.Server | None = None
-        self._placeholder: socket.socket | None = None
+        self._sock = _bound(0)
+        self._listening = False
+        self._greetings: dict[asyncio.Task[None], socket.socket] = {}
         self._wires: set[Wire] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.port = 0
-        """The port's number, from the first `open` on."""
+        self._alone = asyncio.Event()
+        self._tasks: dict[asyncio.Task[None], Wire] = {}
+        self.port: int = self._sock.getsockname()[1]
+        """The port's number."""
 
     @property
     def connections(self) -> int:
         """How many clients are connected."""
         return len(self._wires)
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Accept connections. Idempotent."""
-        if self._server is not None:
-            return
-        self._release()
-        sock = _bound(self.port)
-        self.port = sock.getsockname()[1]
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Wire(self._connected, self._lost),
-            sock=sock, backlog=1024, ssl=self._tls,
-            ssl_handshake_timeout=_HANDSHAKE_SECONDS if self._tls else None,
-            ssl_shutdown_timeout=_GOODBYE_SECONDS if self._tls else None,
-        )  # fmt: skip
+        if not self._listening:
+            self._listening = True
+            self._sock.listen(_BACKLOG)
+            self._loop.add_reader(self._sock, self._accept)
 
-    async def refuse(self) -> None:
+    def refuse(self) -> None:
         """Refuse connections, and keep the port from being taken by others. Idempotent.
 
         Connections that are open go on. A socket that is bound and does not listen
         refuses, and holds the number.
         """
-        if self._server is None:
-            return
-        server, self._server = self._server, None
-        server.close()
-        self._placeholder = _bound(self.port)
+        if self._listening:
+            self._listening = False
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+            self._sock = _bound(self.port)
+
+    def sever(self) -> None:
+        """Begin to end every connection, without a goodbye.
+
+        But for the one whose request is being handled by the caller, if so: a fault may
+        do this in the middle of a request, which is then answered.
+        """
+        current = asyncio.current_task()
+        spared = None if current is None else self._tasks.get(current)
+        for wire in self._wires - {spared}:
+            wire.abort()
+        for task, wire in self._tasks.items():
+            if wire is not spared:
+                task.cancel()
 
     async def drop_connections(self) -> None:
-        """End every connection at once, without a goodbye."""
-        for wire in tuple(self._wires):
-            wire.abort()
-        tasks = tuple(self._tasks)
-        for task in tasks:
+        """End every connection at once, without a goodbye, and return when they are gone."""
+        greetings = tuple(self._greetings)
+        for task in greetings:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*greetings, return_exceptions=True)
+        self.sever()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._wires:
+            self._alone.clear()
+            await self._alone.wait()
 
     async def close(self) -> None:
         """Give the port back, and end every connection. Idempotent."""
-        await self.refuse()
-        self._release()
+        if self._listening:
+            self._listening = False
+            self._loop.remove_reader(self._sock)
+        self._sock.close()
         await self.drop_connections()
+
+    def _accept(self) -> None:
+        """Let in who waits."""
+        for _ in range(_BACKLOG):
+            try:
+                sock, _ = self._sock.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError:
+                _log.exception("no connection can be accepted; trying again soon")
+                self._loop.remove_reader(self._sock)
+                self._loop.call_later(_EXHAUSTED_SECONDS, self._accept_again)
+                return
+            sock.setblocking(False)
+            task = self._loop.create_task(self._greet(sock))
+            self._greetings[task] = sock
+            task.add_done_callback(self._greeted)
+
+    def _accept_again(self) -> None:
+        if self._listening:
+            self._loop.add_reader(self._sock, self._accept)
+
+    async def _greet(self, sock: socket.socket) -> None:
+        """From an accepted socket to a connection, through the handshake of TLS if there is one."""
+        await self._loop.connect_accepted_socket(
+            lambda: Wire(self._connected, self._lost),
+            sock, ssl=self._tls,
+            ssl_handshake_timeout=_HANDSHAKE_SECONDS if self._tls else None,
+            ssl_shutdown_timeout=_GOODBYE_SECONDS if self._tls else None,
+        )  # fmt: skip
+
+    def _greeted(self, task: asyncio.Task[None]) -> None:
+        sock = self._greetings.pop(task)
+        if task.cancelled() or task.exception() is not None:
+            sock.close()  # the end of the server, or no TLS, or no trust, or a client that has left
 
     def _connected(self, wire: Wire) -> None:
         connection = Connection(wire, self._handle, self._limits, self._clock, self._frames)
         self._wires.add(wire)
-        task = asyncio.get_running_loop().create_task(connection.run())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task = self._loop.create_task(connection.run())
+        self._tasks[task] = wire
+        task.add_done_callback(self._tasks.pop)
 
     def _lost(self, wire: Wire) -> None:
         self._wires.discard(wire)
-
-    def _release(self) -> None:
-        if self._placeholder is not None:
-            self._placeholder.close()
-            self._placeholder = None
+        if not self._wires:
+            self._alone.set()
 
 
 def _bound(port: int) -> socket.socket:
@@ -110,5 +167,6 @@ def _bound(port: int) -> socket.socket:
         undo.callback(sock.close)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((_HOST, port))
+        sock.setblocking(False)
         undo.pop_all()
     return sock

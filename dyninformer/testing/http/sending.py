@@ -45,8 +45,8 @@ class Sender:
 
     async def send(self, exchange: Exchange) -> Ending:
         """Send all of it, and return how it ended, for the connection to act on."""
-        if exchange.delay:
-            await self._sleep(exchange.delay)
+        if exchange.waits:
+            await self._sleep(exchange.waits)
         if self._wire.closed:
             return Ending.CLOSE
         if exchange.instead is not None:
@@ -96,11 +96,11 @@ class Sender:
                     ending = await self._steps(steps, frame, exchange)
                     if ending is not None:
                         return self._end() if ending is Ending.CLEAN else ending
-                elif not stream.ended:
+                elif stream.ended:
+                    return self._end()
+                else:
                     alarm.set(stream.deadline)
                     await wake.wait()
-                if stream.ended and not steps:
-                    return self._end()
             return Ending.CLOSE
         finally:
             alarm.set(None)

@@ -1,0 +1,1 @@
+"""The socket side, with a scripted API behind it."""
