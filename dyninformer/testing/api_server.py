@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from dyninformer.testing.api.access import UNSECURED
 from dyninformer.testing.backend import Backend
 from dyninformer.testing.clock import SystemClock
 from dyninformer.testing.cluster.cluster import Cluster
@@ -83,6 +84,8 @@ class ApiServer(Door):
         self._backend = Backend(
             cluster, settings, run=self._call, gate=self._gate, sever=self._listener.sever
         )
+        if not tls:
+            self.access.anonymous = UNSECURED
         self._call(self._listener.open)
 
     # -- its life ------------------------------------------------------------------------

@@ -25,6 +25,8 @@ class User:
 
 
 ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
+UNSECURED = User("system:unsecured", (MASTERS, AUTHENTICATED))
+"""Whoever comes without TLS and without a token: kubectl sends no token over plain HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class Access:
     """
 
     def __init__(self) -> None:
+        self.anonymous = ANONYMOUS
+        """Who a request without a bearer token comes from."""
         self._users: dict[str, User] = {}
         self._rules: list[Rule] = []
 
@@ -159,7 +163,7 @@ class Access:
         scheme, _, token = request.headers.get("authorization", "").strip().partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
-            return ANONYMOUS
+            return self.anonymous
         user = self._users.get(token)
         if user is None:
             raise ApiError(401, "Unauthorized", "Unauthorized")
