@@ -1,6 +1,61 @@
-"""An embedded Kubernetes API server for tests: real HTTP on loopback, no cluster needed."""
+"""An embedded Kubernetes API server for tests: real HTTP on loopback, no cluster needed.
 
-from dyninformer.testing.api_server import ApiServer
-from dyninformer.testing.status import ApiError
+>>> from dyninformer.testing import ApiServer
+>>> with ApiServer() as server:
+...     server.install({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})
+...     [namespace["metadata"]["name"] for namespace in server.list("namespaces")]
+['default', 'kube-node-lease', 'kube-public', 'kube-system', 'prod']
 
-__all__ = ["ApiError", "ApiServer"]
+`ApiServer` is the server, `InProcessServer` the same without sockets and with a clock
+that the test moves, `ControlPlane` a real etcd and kube-apiserver with the same doors.
+What can go wrong is in `dyninformer.testing.faults`.
+
+The names are looked up on first use: pytest loads a module of this package in every
+project that has it installed, and that must cost nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dyninformer.testing.api_server import ApiServer
+    from dyninformer.testing.clock import ManualClock
+    from dyninformer.testing.cluster.read_settings import ReadSettings
+    from dyninformer.testing.control_plane import ControlPlane
+    from dyninformer.testing.http.limits import Limits
+    from dyninformer.testing.in_process import InProcessServer
+    from dyninformer.testing.status import ApiError
+
+__all__ = [
+    "ApiError",
+    "ApiServer",
+    "ControlPlane",
+    "InProcessServer",
+    "Limits",
+    "ManualClock",
+    "ReadSettings",
+]
+
+_HOMES = {
+    "ApiError": "status",
+    "ApiServer": "api_server",
+    "ControlPlane": "control_plane",
+    "InProcessServer": "in_process",
+    "Limits": "http.limits",
+    "ManualClock": "clock",
+    "ReadSettings": "cluster.read_settings",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted((*globals(), *__all__))
