@@ -21,7 +21,6 @@ _MERGE, _JSON, _APPLY = (
     "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
 )  # fmt: skip
 _METHODS = {"list": "get", "create": "post", "update": "put", "deletecollection": "delete"}
-_STRATEGIC = "application/strategic-merge-patch+json"
 _DESCRIPTIONS = {
     "apiVersion": "APIVersion defines the versioned schema of this representation of an object.",
     "kind": "Kind is a string value representing the REST resource this object represents.",
@@ -136,9 +135,11 @@ def _operation(resource: Resource, verb: str) -> Object:
     if verb in ("create", "update"):
         operation["requestBody"] = {"content": {"application/json": answer}, "required": True}
     if verb == "patch":
-        taken = [_APPLY, _JSON, _MERGE, *([_STRATEGIC] if resource.builtin else [])]
+        # Strategic merge patches are taken and not named: named, kubectl looks for merge keys
+        # in schemas that built-ins do not have here, and warns; unnamed, it uses its own.
         patch = {"schema": {"type": "object"}}
-        operation["requestBody"] = {"content": dict.fromkeys(taken, patch), "required": True}
+        taken = dict.fromkeys((_APPLY, _JSON, _MERGE), patch)
+        operation["requestBody"] = {"content": taken, "required": True}
     return operation
 
 

@@ -76,7 +76,7 @@ class ResourceRequests:
 
     def _get(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
         media = negotiate(request, meta_kinds)
-        key = Key(info.namespace, info.name)
+        key = _key(info, resource)
         if info.subresource == "scale":
             return document_response(self._cluster.writer.get_scale(resource, key), media)
         version = get_version(
@@ -117,7 +117,7 @@ class ResourceRequests:
         else:
             body, duplicates = read_object(request, resource)
         options = replace(options, duplicates=duplicates, size=len(request.body))
-        key = Key(info.namespace, info.name)
+        key = _key(info, resource)
         result = self._cluster.writer.replace(resource, key, body, options, info.subresource)
         return self._written(request, resource, result, info.subresource)
 
@@ -128,7 +128,7 @@ class ResourceRequests:
             raise ApiError(415, "UnsupportedMediaType", message, details={})
         options = write_options("PatchOptions", request.param, request.headers, patch_type=kind)
         options = replace(options, size=len(request.body))
-        key = Key(info.namespace, info.name)
+        key = _key(info, resource)
         result = self._cluster.writer.patch(
             resource, key, kind, request.body, options, info.subresource
         )
@@ -137,7 +137,7 @@ class ResourceRequests:
     def _delete(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
         media = negotiate(request, meta_kinds)
         options = delete_options(request.param, read_delete_options(request))
-        left = self._cluster.writer.delete(resource, Key(info.namespace, info.name), options)
+        left = self._cluster.writer.delete(resource, _key(info, resource), options)
         if left.get("kind") == "Status":
             return document_response(left, replace(media, conversion=None))
         return self._written(request, resource, WriteResult(left))
@@ -167,6 +167,11 @@ class ResourceRequests:
         version = Version(resource.collection, key, 0, result.object)
         shown = self._representations.of(request, media).single(version, resource)
         return bytes_response(request, [shown], media, result.status, headers)
+
+
+def _key(info: RequestInfo, resource: Resource) -> Key:
+    """Where the object is kept. A request for a namespace names it as its namespace too."""
+    return Key(info.namespace if resource.namespaced else "", info.name)
 
 
 def _check_custom(info: RequestInfo, resource: Resource) -> None:
