@@ -5,18 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pytest
 
+from dyninformer.testing.api_server import ApiServer
+from dyninformer.testing.cluster.read_settings import ReadSettings
 from dyninformer.testing.control_plane import ControlPlane
 from tests.conformance import shapes
 from tests.conformance.wire import Answer, Wire
 
 Object = dict[str, Any]
-if TYPE_CHECKING:
-    from dyninformer.testing import ApiServer
-
 _numbers = itertools.count(1)
 
 
@@ -67,10 +66,10 @@ class Collection:
 
 @pytest.fixture(scope="session")
 def embedded() -> Iterator[Cluster]:
-    """The embedded server."""
-    from dyninformer.testing import ApiServer
-
-    with ApiServer() as server:
+    """The embedded server, as bare as kube-apiserver is without a controller manager."""
+    settings = ReadSettings(sharding=True)
+    # Without TLS everybody is an administrator.
+    with ApiServer(tls=True, settings=settings, controllers=False) as server:
         yield from _furnish("embedded", server, server.access.add_user("alice", groups=["devs"]))
 
 
