@@ -123,6 +123,8 @@ class _Expression:
             node = self._joined("||")
             self._expect(")")
             return node
+        if text in ("true", "false", "null"):
+            return _Node(_LITERAL, "bool" if text != "null" else "null_type")
         if kind in ("string", "int64"):
             return _Node(_LITERAL, text if kind == "string" else kind)
         if self._tokens[self._next] != ("symbol", "("):

@@ -1,0 +1,160 @@
+"""Objects, lists and lines in plain JSON, as custom and as built-in resources come."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from dyninformer.testing.api.lists import encode_object, error_line, joined
+from dyninformer.testing.cluster.representation import Page
+from dyninformer.testing.cluster.structural import Structural
+from dyninformer.testing.status import ApiError
+from tests.testing.cluster.stage import (
+    CONFIGMAPS,
+    NAMESPACES,
+    WIDGETS,
+    Stage,
+    golden,
+    lines,
+    recorded,
+)
+
+
+def _body(stage: Stage, page: Page) -> str:
+    return b"".join(stage.plain.list_(page, stage.resource)).decode()
+
+
+def test_an_empty_custom_list_has_an_empty_continue() -> None:
+    """The recorded bytes."""
+    stage = Stage()
+    stage.advance_to(119308)
+    recording = recorded("namespace-deletion", "list in the deleted namespace")
+    assert _body(stage, stage.page(namespace="doomed")) == recording["response"]["raw"]
+
+
+def test_a_custom_list_has_the_recorded_bytes() -> None:
+    """Sorted keys; items with apiVersion and kind."""
+    recording = recorded("namespace-deletion", "deletecollection in the namespace")
+    body = recording["response"]["body"]
+    (item,) = body["items"]
+    stage = Stage()
+    stage.put("doomed/d1", item, at=int(item["metadata"]["resourceVersion"]))
+    stage.advance_to(int(body["metadata"]["resourceVersion"]))
+    assert _body(stage, stage.page()) == recording["response"]["raw"]
+
+
+def test_a_page_says_what_remains() -> None:
+    """Between the token and the version, as keys are sorted."""
+    stage = Stage()
+    stage.put("ns/a")
+    stage.put("ns/b")
+    metadata = json.loads(_body(stage, stage.page("limit=1")))["metadata"]
+    assert list(metadata) == ["continue", "remainingItemCount", "resourceVersion"]
+
+
+def test_a_list_kind_of_its_own_is_used() -> None:
+    """A CRD may name it."""
+    stage = Stage(replace(WIDGETS, list_kind="WidgetCollection"))
+    assert json.loads(_body(stage, stage.page()))["kind"] == "WidgetCollection"
+
+
+def test_a_recorded_namespace_is_written_as_its_struct_is() -> None:
+    """Kind first, metadata in the order of ObjectMeta, then spec and status."""
+    recording = recorded("namespace-deletion", "DELETE namespace")
+    obj = recording["response"]["body"]
+    shuffled = {key: obj[key] for key in ("status", "metadata", "spec", "kind", "apiVersion")}
+    shuffled["metadata"] = dict(sorted(obj["metadata"].items()))
+    stage = Stage(NAMESPACES)
+    version = stage.put("doomed", shuffled, at=119305)
+    assert stage.plain.single(version, NAMESPACES).decode() == recording["response"]["raw"]
+    assert encode_object(version.object, NAMESPACES) + b"\n" == stage.plain.single(
+        version, NAMESPACES
+    )
+
+
+def test_recorded_lines_of_a_namespace_are_written_again() -> None:
+    """ADDED, MODIFIED and DELETED of a built-in kind."""
+    recording = recorded("namespace-deletion", "watch of the namespace")
+    wanted = recording["response"]["body"]
+    objects = [json.loads(line)["object"] for line in wanted]
+    revisions = [int(obj["metadata"]["resourceVersion"]) for obj in objects]
+    stage = Stage(NAMESPACES)
+    watch = stage.watch("fieldSelector=metadata.name%3Ddoomed")
+    stage.put("doomed", objects[0], at=revisions[0])
+    stage.put("doomed", objects[1], at=revisions[1])
+    stage.put("doomed", objects[2], at=revisions[2] - 1)
+    assert len(watch.take()) == 3
+    stage.delete("doomed", at=revisions[2])
+    assert lines(watch) == [wanted[2]]
+
+
+def test_items_of_a_built_in_list_have_no_kind() -> None:
+    """Nor an empty continue; the list has struct order too."""
+    stage = Stage(CONFIGMAPS)
+    stage.put("ns/a", {
+        "apiVersion": "v1", "kind": "ConfigMap", "data": {"z": "1", "a": "2"},
+        "metadata": {"namespace": "ns", "name": "a"},
+    })  # fmt: skip
+    assert _body(stage, stage.page()) == (
+        '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"2"},"items":['
+        '{"metadata":{"name":"a","namespace":"ns","resourceVersion":"2"},'
+        '"data":{"a":"2","z":"1"}}]}\n'
+    )
+
+
+def test_each_version_of_a_resource_shows_its_own_api_version() -> None:
+    """From one stored object, without changing it."""
+    stage = Stage()
+    version = stage.put("ns/a", n=1)
+    second = replace(WIDGETS, version="v2")
+    assert json.loads(stage.plain.item(version, WIDGETS))["apiVersion"] == "ex.io/v1"
+    assert json.loads(stage.plain.item(version, second))["apiVersion"] == "ex.io/v2"
+    assert version.object["apiVersion"] == "ex.io/v1"
+
+
+def test_a_schema_shows_in_what_is_read() -> None:
+    """A default added and a field dropped: other content at the same version, as recorded."""
+    before, after = (
+        recording["response"]["body"]["items"][0]["spec"]
+        for recording in golden("crd-schema-change")
+    )
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {
+                    "a": {"type": "integer"}, "c": {"type": "string", "default": after["c"]},
+                },
+            }
+        },
+    }  # fmt: skip
+    changed = replace(WIDGETS, schema=schema, structural=Structural(schema))
+    stage = Stage()
+    version = stage.put("ns/a", **before)
+    assert json.loads(stage.plain.item(version, WIDGETS))["spec"] == before
+    assert json.loads(stage.plain.item(version, changed))["spec"] == after
+
+
+def test_an_item_is_encoded_once() -> None:
+    """Lists, gets and events of a version share its bytes."""
+    stage = Stage()
+    version = stage.put("ns/a")
+    assert stage.plain.item(version, WIDGETS) is stage.plain.item(version, WIDGETS)
+    event = stage.plain.event("ADDED", version, WIDGETS)
+    assert event is stage.plain.event("ADDED", version, WIDGETS)
+
+
+def test_a_long_list_comes_in_pieces_worth_sending() -> None:
+    """Neither one by one nor all at once; together they are the items with commas."""
+    items = [b"x" * 1000] * 1000
+    pieces = list(joined(items))
+    assert b"".join(pieces) == b",".join(items)
+    assert all(64 << 10 < len(piece) < 256 << 10 for piece in pieces[:-1])
+
+
+def test_an_error_line_is_a_status_in_the_servers_order() -> None:
+    """As recorded of a watch that is too old."""
+    (wanted,) = recorded("watch-errors", "watch=1&resourceVersion=1")["response"]["body"]
+    error = ApiError(410, "Expired", "too old resource version: 1 (118967)")
+    assert error_line(error).decode() == wanted + "\n"
