@@ -201,23 +201,6 @@ class Log:
             del room.history[:cut]
             room.snapshots.clear()
 
-    def rewind(self, revision: int) -> None:
-        """Make everything as it was at ``revision``, as etcd does when a backup is restored.
-
-        Later writes never happened, and their revisions will be used again. Listeners
-        hear nothing of it. Raises CompactedError where `snapshot` would.
-        """
-        if revision < self.compacted:
-            raise CompactedError(revision)
-        for room in self._collections.values():
-            count = bisect_right(room.history, revision, key=_by_revision)
-            found = self._as_of(room, count)
-            room.paths = list(found.paths)
-            room.live = dict(zip(found.paths, found.versions, strict=True))
-            del room.history[count:]
-            room.snapshots.clear()
-        self.revision = min(self.revision, revision)
-
     def image(self) -> Image:
         """All of it as it is now."""
         rooms = {

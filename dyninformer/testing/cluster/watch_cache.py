@@ -194,7 +194,7 @@ class WatchCaches:
         self._replace(collection, deaf=True)
 
     def reset_all(self) -> None:
-        """The server restarted, or the log was rewound: watches have ended, caches are cold."""
+        """The server restarted, or the log restored: watches have ended, caches are cold."""
         caches, self._caches = self._caches, {}
         for cache in caches.values():
             cache.retire(after=0.0, deaf=True)

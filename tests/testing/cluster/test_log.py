@@ -106,14 +106,14 @@ def test_listeners_hear_each_write_of_their_collection_until_they_stop() -> None
     assert heard == [2]
 
 
-def test_a_rewound_log_is_as_it_was_and_uses_the_revisions_again() -> None:
+def test_a_log_that_loads_an_image_is_as_it_was_and_uses_the_revisions_again() -> None:
     """This is a cluster restored from a backup."""
     log = Log()
     log.append(WIDGETS, Key("", "a"), _obj(n=1))
-    backup = log.revision
+    image, backup = log.image(), log.revision
     log.append(WIDGETS, Key("", "a"), _obj(n=2))
     log.append(WIDGETS, Key("", "b"), _obj(n=1))
-    log.rewind(backup)
+    log.load(image)
     assert [v.object["spec"]["n"] for v in log.items(WIDGETS)] == [1]
     assert log.append(WIDGETS, Key("", "c"), _obj()).revision == backup + 1
     assert _names(log.items(WIDGETS)) == ["/a", "/c"]

@@ -128,14 +128,14 @@ def test_an_old_generation_stops_listening_when_its_watches_have_ended() -> None
     assert old.revision == 2
 
 
-def test_a_rewound_log_is_served_afresh() -> None:
+def test_a_restored_log_is_served_afresh() -> None:
     """After a restore from a backup, caches are as after a restart."""
     stage = Stage()
     stage.put("ns/a")
-    backup = stage.page().revision
+    backup, image = stage.page().revision, stage.log.image()
     stage.put("ns/b")
     stage.page()
-    stage.log.rewind(backup)
+    stage.log.load(image)
     stage.caches.reset_all()
     assert stage.page().revision == backup
     assert [v.key.name for v in stage.page("resourceVersion=0").versions] == ["a"]
