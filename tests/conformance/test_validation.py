@@ -7,15 +7,6 @@ import pytest
 from tests.conformance.conftest import Collection
 from tests.conformance.shapes import widget
 
-UNCHECKED = {
-    "reason": "FieldValueInvalid",
-    "message": (
-        "Invalid value: null: some validation rules were not checked because the object was "
-        "invalid; correct the existing errors to complete validation"
-    ),
-    "field": "\u003cnil\u003e",
-}
-
 
 @pytest.mark.parametrize(
     ("spec", "field", "reason", "message"),
@@ -79,7 +70,7 @@ def test_a_value_that_breaks_the_schema_is_invalid(
     assert (answer.status, body["reason"]) == (422, "Invalid")
     causes = body["details"]["causes"]
     assert causes[0] == {"reason": reason, "message": message, "field": field}
-    assert causes[1:] in ([], [UNCHECKED])
+    assert [cause["field"] for cause in causes[1:]] == (["<nil>"] if spec == {"size": 1.5} else [])
     assert body["details"] == {
         "name": "a", "group": "ex.io", "kind": "Widget", "causes": causes,
     }  # fmt: skip

@@ -115,6 +115,9 @@ def _type(schema: Mapping[str, Any], value: Any, where: str) -> Causes:
     actual = _type_of(value)
     if actual in wanted.split(",") or (actual == "integer" and wanted == "number"):
         return []
+    if schema.get("format") and not isinstance(value, (str, list)):
+        formats = {"integer": "int64", "number": "float64"}
+        return [_type_cause(where, schema["format"], formats.get(actual, ""))]
     return [_type_cause(where, wanted, actual)]
 
 

@@ -68,6 +68,8 @@ Versions = list[Version]
 _STALE: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
+_SERVERS_OWN: Final = frozenset({"generation", "selfLink", "creationTimestamp"})
+"""What an update says of these is not even looked at."""
 _KEPT_BY_STATUS: Final = ("status",)
 
 
@@ -350,7 +352,7 @@ class Writer:
                 obj["status"] = before["status"]
         metadata = dict(obj["metadata"])
         for name in (*SYSTEM_FIELDS, "resourceVersion"):
-            if name in old and (name not in metadata or name in {"generation", "selfLink"}):
+            if name in old and (name not in metadata or name in _SERVERS_OWN):
                 metadata[name] = old[name]
         for name in ("generation", "selfLink"):
             if name not in old:
