@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Final
 
-from dyninformer.testing.cluster.field_sets import Fields, Path, difference, item_element
+from dyninformer.testing.cluster.field_sets import (
+    Fields,
+    Path,
+    difference,
+    item_element,
+    mentioned,
+    with_parents,
+)
 from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
 from dyninformer.testing.cluster.shapes import Shape
 
 Object = dict[str, Any]
+Conflicts = dict[Manager, list[Path]]
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""Where ``kubectl apply`` without --server-side keeps what it applied."""
+_KUBECTL: Final = "kubectl"
 
 
 def apply(
@@ -28,12 +41,46 @@ def apply(
     merged = _merge(live, config, shape)
     change = difference(live, merged, shape)
     found = managed.conflicts(manager, change.taken)
-    if found and not force:
+    if found and not force and not _was_kubectls_own(manager, live, shape, found):
         raise managed.conflict_error(found)
     managed.take(manager, change.taken)
     _, given_up = managed.applied(manager, config, shape, time)
     result: Object = _without(merged, shape, (), given_up)
+    if manager.name == _KUBECTL and LAST_APPLIED in _annotations(result):
+        return _with_last_applied(result, config)
     return result
+
+
+def _was_kubectls_own(manager: Manager, live: Object, shape: Shape, found: Conflicts) -> bool:
+    """Whether kubectl conflicts with nothing but what it has applied from the client's side."""
+    if manager.name != _KUBECTL:
+        return False
+    try:
+        applied = json.loads(_annotations(live).get(LAST_APPLIED, ""))
+    except ValueError:
+        return False
+    if not isinstance(applied, dict):
+        return False
+    own = with_parents(mentioned(applied, shape))
+    return all(path in own for paths in found.values() for path in paths)
+
+
+def _with_last_applied(obj: Object, config: Object) -> Object:
+    """``obj`` with its annotation telling ``config``, for a later apply from the client's side."""
+    metadata = dict(config["metadata"])
+    annotations = {k: v for k, v in _annotations(config).items() if k != LAST_APPLIED}
+    metadata.pop("annotations", None)
+    if annotations:
+        metadata["annotations"] = annotations
+    told = {**config, "metadata": metadata}
+    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    kept = {**_annotations(obj), LAST_APPLIED: f"{text}\n"}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": kept}}
+
+
+def _annotations(obj: Object) -> Object:
+    found: Object = obj.get("metadata", {}).get("annotations") or {}
+    return found
 
 
 def _merge(old: Any, new: Any, shape: Shape) -> Any:

@@ -31,6 +31,10 @@ class BodyError(ValueError):
     """A body that cannot be read; the message is in the words of Go's decoders."""
 
 
+class UnreadableError(ValueError):
+    """A body that can be read but does not hold the kind of object it is meant to be."""
+
+
 class NumberRangeError(BodyError):
     """A number that no float can hold."""
 
@@ -98,7 +102,7 @@ def decode_object(
     if value is None:
         raise _unrecognized(kind, f"Object 'Kind' is missing in '{raw.decode()}'", raw)
     if not isinstance(value, dict):
-        why = f"couldn't get version/kind; json parse error: {_wrong_type(value)}"
+        why = f"couldn't get version/kind; json parse error: {wrong_type(value)}"
         raise _unrecognized(kind, why, raw)
     for field in ("apiVersion", "kind"):
         given = value.get(field)
@@ -197,6 +201,8 @@ _CONTEXTS = {
 
 def _go_words(error: json.JSONDecodeError, text: str) -> str:
     position = error.pos
+    if text.startswith("\ufeff"):
+        return "invalid character '\u00ef' looking for beginning of value"
     if error.msg.startswith("Illegal trailing comma"):
         position += 1
     while position < len(text) and text[position] in " \t\r\n":
@@ -208,7 +214,8 @@ def _go_words(error: json.JSONDecodeError, text: str) -> str:
     return f"invalid character '{chr(92) if mark == chr(39) else ''}{mark}' {context}"
 
 
-def _wrong_type(value: Any) -> str:
+def wrong_type(value: Any) -> str:
+    """The complaint about a value where an object should be."""
     return (
         f"json: cannot unmarshal {type_name(value)} into Go value of type struct {{ "
         r'APIVersion string "json:\"apiVersion,omitempty\""; '

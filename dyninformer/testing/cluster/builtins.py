@@ -43,7 +43,7 @@ def _group(group: str, version: str, *rows: str) -> Iterator[Resource]:
     """Rows are ``plural Kind flags short,names``.
 
     The flags: C cluster-scoped, s status, r scale, g has a generation, d answers a DELETE
-    with the object, a in category "all", x in category "api-extensions".
+    with the object, p is created by a PUT, a in category "all", x in category "api-extensions".
     """
     for row in rows:
         plural, kind, flags, *short = row.split()
@@ -64,6 +64,7 @@ def _group(group: str, version: str, *rows: str) -> Iterator[Resource]:
             scale=_SCALE if "r" in flags else None,
             builtin=True,
             generation="g" in flags,
+            creates_on_update="p" in flags,
             returns_deleted="d" in flags,
         )
 
@@ -71,9 +72,9 @@ def _group(group: str, version: str, *rows: str) -> Iterator[Resource]:
 BUILTINS: Final[tuple[Resource, ...]] = (
     *_group("", "v1",
         "configmaps ConfigMap - cm",
-        "endpoints Endpoints - ep",
-        "events Event - ev",
-        "limitranges LimitRange - limits",
+        "endpoints Endpoints p ep",
+        "events Event p ev",
+        "limitranges LimitRange p limits",
         "namespaces Namespace Cs ns",
         "nodes Node Cs no",
         "persistentvolumeclaims PersistentVolumeClaim sd pvc",
@@ -84,7 +85,7 @@ BUILTINS: Final[tuple[Resource, ...]] = (
         "resourcequotas ResourceQuota sd quota",
         "secrets Secret -",
         "serviceaccounts ServiceAccount d sa",
-        "services Service sda svc",
+        "services Service sdap svc",
     ),
     *_group("apiregistration.k8s.io", "v1",
         "apiservices APIService Csx",
@@ -97,7 +98,7 @@ BUILTINS: Final[tuple[Resource, ...]] = (
         "statefulsets StatefulSet srga sts",
     ),
     *_group("events.k8s.io", "v1",
-        "events Event - ev",
+        "events Event p ev",
     ),
     *_group("autoscaling", "v2",
         "horizontalpodautoscalers HorizontalPodAutoscaler sa hpa",
@@ -123,10 +124,10 @@ BUILTINS: Final[tuple[Resource, ...]] = (
         "poddisruptionbudgets PodDisruptionBudget sg pdb",
     ),
     *_group("rbac.authorization.k8s.io", "v1",
-        "clusterrolebindings ClusterRoleBinding C",
-        "clusterroles ClusterRole C",
-        "rolebindings RoleBinding -",
-        "roles Role -",
+        "clusterrolebindings ClusterRoleBinding Cp",
+        "clusterroles ClusterRole Cp",
+        "rolebindings RoleBinding p",
+        "roles Role p",
     ),
     *_group("storage.k8s.io", "v1",
         "csidrivers CSIDriver Cd",
@@ -151,7 +152,7 @@ BUILTINS: Final[tuple[Resource, ...]] = (
         "priorityclasses PriorityClass Cg pc",
     ),
     *_group("coordination.k8s.io", "v1",
-        "leases Lease -",
+        "leases Lease p",
     ),
     *_group("node.k8s.io", "v1",
         "runtimeclasses RuntimeClass C",

@@ -141,8 +141,9 @@ def _below(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]] | None:
 
 def _leaves(value: Any, shape: Shape, path: Path, found: Fields) -> None:
     below = _below(value, shape)
-    if below is None or not value:
-        found.add(path)
+    if below is None or not value or shape is UNKNOWN:
+        found.add(path)  # nothing declares it: saying its fields is saying that it is there
+    if below is None:
         return
     for element, each, inner in below:
         where = (*path, element)

@@ -4,37 +4,56 @@ from __future__ import annotations
 
 from typing import Any
 
+from dyninformer.testing.cluster.bodies import UnreadableError, wrong_type
 from dyninformer.testing.cluster.log import Key
 from dyninformer.testing.cluster.metadata import MetadataReader
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import admit
 from dyninformer.testing.cluster.strategies import strategy_of
+from dyninformer.testing.cluster.validation import shown
 from dyninformer.testing.cluster.write_options import WriteOptions
-from dyninformer.testing.status import ApiError, bad_request, cause, invalid
+from dyninformer.testing.status import ApiError, bad_request, cause, conflict, invalid
 
 Object = dict[str, Any]
 Warnings = tuple[str, ...]
 
 
-def read_object(
-    resource: Resource, body: Object, options: WriteOptions, *, patched: bool = False
-) -> tuple[Object, Warnings]:
-    """The object of a body: typed, pruned, defaulted, with well-formed metadata.
+def read_object(resource: Resource, body: Object, options: WriteOptions) -> tuple[Object, Warnings]:
+    """The object of a body: typed, pruned, defaulted, with well-formed metadata."""
+    if resource.builtin:
+        _require_builtin_type(resource, body)
+    else:
+        _require_kind(resource, body)
+    try:
+        return _read(resource, body, options)
+    except UnreadableError as error:
+        kind, version = resource.kind, resource.version
+        why = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
+        raise bad_request(why) from None
 
-    ``patched`` says that it came out of a patch, which words some refusals otherwise.
-    """
-    _require_type(resource, body, patched=patched)
+
+def read_patched(
+    resource: Resource, changed: Any, options: WriteOptions
+) -> tuple[Object, Warnings]:
+    """The object that a patch came to; what is wrong with it is wrong with the patch."""
+    try:
+        _require_named_type(changed)
+        _require_same_type(resource, changed)
+        return _read(resource, changed, options)
+    except UnreadableError as error:
+        text = f"Invalid value: {shown(shown(changed))}: {error}"
+        raise ApiError(
+            422, "Invalid", f' "" is invalid: patch: {text}',
+            details={"causes": [cause("FieldValueInvalid", text, "patch")]},
+        ) from None  # fmt: skip
+
+
+def _read(resource: Resource, body: Object, options: WriteOptions) -> tuple[Object, Warnings]:
     metadata, unknown = MetadataReader(resource).read(body)
     told = (*options.duplicates, *(f'unknown field "{path}"' for path in unknown))
-    obj = {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": metadata,
-        **{k: v for k, v in body.items() if k not in {"apiVersion", "kind", "metadata"}},
-    }
-    if resource.builtin:
-        obj = {"kind": resource.kind, **obj}
-    obj, warnings = admit(resource, obj, options.field_validation, told)
+    head = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    rest = {name: value for name, value in body.items() if name not in head}
+    obj, warnings = admit(resource, {**head, **rest}, options.field_validation, told)
     return strategy_of(resource).defaults(obj), warnings
 
 
@@ -91,58 +110,67 @@ def require_size(size: int) -> None:
         raise ApiError(500, None, "etcdserver: request is too large")
 
 
-def _require_type(resource: Resource, body: Object, *, patched: bool) -> None:
-    version, kind = body.get("apiVersion"), body.get("kind")
-    if resource.builtin:
-        _require_builtin_type(resource, version or resource.api_version, kind or resource.kind)
-        return
-    if patched and not kind:
-        why = "Object 'Kind' is missing in the patched object"
-        raise _unreadable(why)
-    if not kind:
+def wrong_uid(resource: Resource, key: Key, uid: str, actual: str) -> ApiError:
+    """The 409 of a write that is meant for another object of the same name."""
+    path = "/".join(
+        part for part in (resource.group, resource.plural, key.namespace, key.name) if part
+    )
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{path}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
+        f"UID in object meta: {actual}"
+    )
+    return conflict(resource.group, resource.plural, key.name, why)
+
+
+def _require_kind(resource: Resource, body: Object) -> None:
+    """A custom resource says itself what it is."""
+    version = body.get("apiVersion") or ""
+    if not body.get("kind"):
         raise bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind}): "
             "Object 'Kind' is missing"
         )
-    name = body.get("metadata")
-    name = name.get("name", "") if isinstance(name, dict) else ""
     if version != resource.api_version:
-        if patched:
-            why = f'Invalid value: "{version}": must be {resource.api_version}'
-            raise invalid(
-                resource.group,
-                str(kind),
-                str(name),
-                [cause("FieldValueInvalid", why, "apiVersion")],
-            )
         raise bad_request(
-            f"the API version in the data ({version or ''}) does not match the expected "
+            f"the API version in the data ({version}) does not match the expected "
             f"API version ({resource.api_version})"
         )
-    if kind != resource.kind:
-        why = f'Invalid value: "{kind}": must be {resource.kind}'
-        found = [cause("FieldValueInvalid", why, "kind")]
-        raise invalid(resource.group, str(kind), str(name), found)
+    _require_same_type(resource, body)
 
 
-def _require_builtin_type(resource: Resource, api_version: Any, kind: Any) -> None:
+def _require_named_type(changed: Any) -> None:
+    if not isinstance(changed, dict):
+        raise UnreadableError(f"couldn't get version/kind; json parse error: {wrong_type(changed)}")
+    if not changed.get("kind"):
+        raise UnreadableError(f"Object 'Kind' is missing in '{shown(changed)}'")
+
+
+def _require_same_type(resource: Resource, body: Object) -> None:
+    metadata, kind = body.get("metadata"), str(body.get("kind") or resource.kind)
+    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+    version = str(body.get("apiVersion") or "")
+    wanted = {"kind": (kind, resource.kind), "apiVersion": (version, resource.api_version)}
+    for field, (given, expected) in wanted.items():
+        if given != expected:
+            why = f'Invalid value: "{given}": must be {expected}'
+            found = [cause("FieldValueInvalid", why, field)]
+            raise invalid(resource.group, kind, str(name), found)
+
+
+def _require_builtin_type(resource: Resource, body: Object) -> None:
+    """A built-in's body may leave out what it is, and may not say that it is something else."""
+    api_version = body.get("apiVersion") or resource.api_version
+    kind = body.get("kind") or resource.kind
     version = str(api_version).rpartition("/")[2]
+    prefix = f'{kind} in version "{version}" cannot be handled as a {resource.kind}: '
     if api_version != resource.api_version:
         raise bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: '
-            f'no kind "{kind}" is registered for version "{api_version}" in scheme '
+            f'{prefix}no kind "{kind}" is registered for version "{api_version}" in scheme '
             '"pkg/runtime/scheme.go:111"'
         )
     if kind != resource.kind:
         raise bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: '
-            f"converting ({version}.{kind}) to ({resource.group or 'core'}.{resource.kind}): "
-            "unknown conversion"
+            f"{prefix}converting ({version}.{kind}) to "
+            f"({resource.group or 'core'}.{resource.kind}): unknown conversion"
         )
-
-
-def _unreadable(why: str) -> ApiError:
-    return ApiError(
-        422, "Invalid", f' "" is invalid: patch: Invalid value: {why}',
-        details={"causes": [cause("FieldValueInvalid", f"Invalid value: {why}", "patch")]},
-    )  # fmt: skip

@@ -86,6 +86,7 @@ class ManagedFields:
         if wanted != before:
             self._sets[manager] = wanted
             self._times[manager] = time
+        self._drop_empty()
         return wanted, with_parents(before) - with_parents(wanted) - others
 
     def conflicts(self, manager: Manager, changed: Fields) -> dict[Manager, list[Path]]:
@@ -93,7 +94,7 @@ class ManagedFields:
         found: dict[Manager, list[Path]] = {}
         for each, fields in self._sets.items():
             if each != manager and (shared := fields & changed):
-                found[each] = sorted(shared)
+                found[each] = sorted(shared, key=_leaves_first)
         return found
 
     def take(self, manager: Manager, fields: Fields) -> None:
@@ -146,3 +147,9 @@ class ManagedFields:
     def _drop_empty(self) -> None:
         for manager in [each for each, fields in self._sets.items() if not fields]:
             del self._sets[manager], self._times[manager]
+
+
+def _leaves_first(path: Path) -> tuple[tuple[bool, str], ...]:
+    """At each level, the fields that end there come before those that go deeper."""
+    last = len(path) - 1
+    return tuple((at < last, element) for at, element in enumerate(path))

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from dyninformer.testing.cluster import names
-from dyninformer.testing.cluster.bodies import type_name
+from dyninformer.testing.cluster.bodies import UnreadableError, type_name
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.timestamps import normalized
 from dyninformer.testing.cluster.validation import invalid_value, required, shown
-from dyninformer.testing.status import bad_request, cause
+from dyninformer.testing.status import cause
 
 Object = dict[str, Any]
 Causes = list[Object]
@@ -29,7 +29,7 @@ _ANNOTATIONS_LIMIT = 256 << 10
 
 
 class MetadataReader:
-    """Reads the metadata of objects of one resource, refusing values of the wrong type."""
+    """Reads the metadata of objects of one resource; UnreadableError for values of a wrong type."""
 
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
@@ -73,7 +73,7 @@ class MetadataReader:
                 f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": '
                 f'cannot parse "{value}" as "2006"'
             )
-            raise self._refusal(message) from None
+            raise UnreadableError(message) from None
 
     def texts(self, name: str, value: Any) -> Any:
         """Labels and annotations; a null value is an empty one."""
@@ -103,11 +103,7 @@ class MetadataReader:
         self._refuse(f"cannot unmarshal {type_name(value)} into {into}")
 
     def _refuse(self, why: str) -> NoReturn:
-        raise self._refusal(f"json: {why}")
-
-    def _refusal(self, why: str) -> Exception:
-        kind, version = self._resource.kind, self._resource.version
-        return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+        raise UnreadableError(f"json: {why}")
 
 
 _FIELDS: Final[dict[str, Callable[[MetadataReader, str, Any], Any]]] = {

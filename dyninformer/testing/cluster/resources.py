@@ -68,6 +68,8 @@ class Resource:
     """False while the CRD that serves it is terminating."""
     generation: bool = True
     """Its objects carry metadata.generation (namespaces and configmaps, say, do not)."""
+    creates_on_update: bool = False
+    """A PUT of an object that is not there creates it (leases, say)."""
     returns_deleted: bool = False
     """A DELETE that removes the object answers with the object, not with a Status."""
 

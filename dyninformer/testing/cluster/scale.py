@@ -7,7 +7,7 @@ from typing import Any, Final
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import value_at, with_value_at
 from dyninformer.testing.cluster.validation import invalid_value
-from dyninformer.testing.status import bad_request, invalid
+from dyninformer.testing.status import ApiError, bad_request, invalid
 
 Object = dict[str, Any]
 
@@ -32,21 +32,36 @@ def scale_of(resource: Resource, obj: Object) -> Object:
     }
 
 
+def require_replicas(resource: Resource, obj: Object) -> None:
+    """A custom resource without replicas cannot be read as a Scale: ApiError 500."""
+    path = str((resource.scale or {}).get("specReplicasPath", ""))
+    if resource.builtin or value_at(obj, path) is not None:
+        return
+    why = f'the spec replicas field "{path}" does not exist'
+    message = f"Internal error occurred: {why}"
+    raise ApiError(500, "InternalError", message, details={"causes": [{"message": why}]})
+
+
 def scaled(resource: Resource, obj: Object, scale: Object) -> Object:
     """``obj`` with the replicas that a written Scale asks for."""
     if scale.get("kind") not in {None, "Scale"}:
         raise bad_request(f"the object is a {scale.get('kind')}, not a Scale")
+    given = scale.get("metadata")
+    given = given if isinstance(given, dict) else {}
+    name = obj["metadata"]["name"]
+    if given.get("name", name) != name:
+        raise bad_request(
+            f"the name of the object ({given['name']}) does not match the name on the URL ({name})"
+        )
     spec = scale.get("spec")
     replicas = (spec.get("replicas") if isinstance(spec, dict) else None) or 0
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise bad_request("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas")
     if replicas < 0:
         why = "must be greater than or equal to 0"
-        name = obj["metadata"]["name"]
         raise invalid("autoscaling", "Scale", name, [invalid_value("spec.replicas", replicas, why)])
     result = with_value_at(obj, str((resource.scale or {}).get("specReplicasPath", "")), replicas)
-    given = scale.get("metadata")
-    version = given.get("resourceVersion") if isinstance(given, dict) else None
+    version = given.get("resourceVersion")
     if version:
         metadata = {**result["metadata"], "resourceVersion": str(version)}
         result = {**result, "metadata": metadata}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dyninformer.testing.cluster.bodies import UnreadableError
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.typed import read_typed
 from dyninformer.testing.cluster.validation import (
@@ -15,7 +16,6 @@ from dyninformer.testing.cluster.validation import (
     invalid_value,
     schema_causes,
 )
-from dyninformer.testing.status import bad_request
 
 Object = dict[str, Any]
 Causes = list[Object]
@@ -40,18 +40,14 @@ def admit(
     """A written object, pruned and with its defaults, and the warnings of fields dropped.
 
     ``told`` are the complaints that reading the body gave rise to. Under Strict, any
-    complaint is a 400.
+    complaint is an UnreadableError.
     """
     obj, unknown = read_typed(resource, obj)
     if resource.structural is not None:
         unknown += resource.structural.unknown(obj, root=True)
     complaints = (*told, *(f'unknown field "{path}"' for path in sorted(unknown)))
     if complaints and field_validation == "Strict":
-        kind, version = resource.kind, resource.version
-        raise bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {kind}: '
-            f"strict decoding error: {', '.join(complaints)}"
-        )
+        raise UnreadableError(f"strict decoding error: {', '.join(complaints)}")
     warnings = complaints if field_validation in {"", "Warn"} else ()
     return prepare_for_read(resource, obj), warnings
 

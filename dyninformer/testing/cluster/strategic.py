@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dyninformer.testing.cluster.field_sets import item_element
-from dyninformer.testing.cluster.shapes import UNKNOWN, Shape
+from dyninformer.testing.cluster.shapes import Shape
 from dyninformer.testing.status import ApiError, bad_request
 
 Object = dict[str, Any]
@@ -35,7 +35,7 @@ def _merge_map(target: Object, patch: Object, shape: Shape) -> Object | None:
     if directive == "replace":
         return {name: value for name, value in patch.items() if name != "$patch"}
     if directive not in {None, "merge"}:
-        raise _bad_directive(directive)
+        raise ApiError(500, None, f"unknown patch type: {directive} in map: {go_text(patch)}")
     result = dict(target)
     _retain_keys(result, patch)
     for name, value in patch.items():
@@ -47,20 +47,22 @@ def _merge_map(target: Object, patch: Object, shape: Shape) -> Object | None:
             result[field] = [each for each in result.get(field) or () if each not in gone]
             continue
         merged = None if value is None else _merge(result.get(name), value, shape.field(name))
-        if merged is None:
+        if merged is None or (merged == [] and result.get(name)):
             result.pop(name, None)
         else:
             result[name] = merged
-    _order_lists(result, patch, shape)
+    _order_lists(result, target, patch, shape)
     return result
 
 
-def _order_lists(result: Object, patch: Object, shape: Shape) -> None:
+def _order_lists(result: Object, target: Object, patch: Object, shape: Shape) -> None:
     for name, order in patch.items():
         field = name.removeprefix(_ORDER)
         if field != name and isinstance(result.get(field), list):
             wanted = _list_of(order, name)
-            result[field] = _ordered(result[field], wanted, shape.field(field))
+            before = target.get(field)
+            server = before if isinstance(before, list) else []
+            result[field] = _ordered(result[field], wanted, server, shape.field(field))
 
 
 def _merge(old: Any, new: Any, shape: Shape) -> Any:
@@ -74,29 +76,24 @@ def _merge(old: Any, new: Any, shape: Shape) -> Any:
 def _merge_list(old: Items, new: Items, shape: Shape) -> Items:
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in new):
         return [item for item in new if not (isinstance(item, dict) and "$patch" in item)]
-    if shape.is_set:
-        return [*old, *(item for item in new if item not in old)]
-    if not shape.keys:
+    if not shape.is_set and not shape.keys:
         return [_plain(item) for item in new]
-    by_key = _merge_key(shape)
-    result = list(old)
+    key = _merge_key(shape)
+    result = {item_element(each, key): each for each in old}
     for item in new:
-        if not isinstance(item, dict) or by_key.keys[0] not in item:
+        if key.keys and (not isinstance(item, dict) or key.keys[0] not in item):
             raise ApiError(
-                500, None, f"map: {item} does not contain declared merge key: {by_key.keys[0]}"
+                500,
+                None,
+                f"map: {go_text(item)} does not contain declared merge key: {key.keys[0]}",
             )
-        wanted = item_element(item, by_key)
-        place = next(
-            (at for at, each in enumerate(result) if item_element(each, by_key) == wanted), None
-        )
-        merged = _merge_map(result[place] if place is not None else {}, item, shape.item)
-        if place is None:
-            result += [merged] if merged is not None else []
-        elif merged is None:
-            del result[place]
+        element = item_element(item, key)
+        merged = _merge_map(result.get(element) or {}, item, shape.item) if key.keys else item
+        if merged is None:
+            result.pop(element, None)
         else:
-            result[place] = merged
-    return result
+            result[element] = merged
+    return _ordered(list(result.values()), new, old, shape)
 
 
 def _merge_key(shape: Shape) -> Shape:
@@ -104,17 +101,25 @@ def _merge_key(shape: Shape) -> Shape:
     return Shape(keys=shape.keys[:1])
 
 
-def _ordered(items: Items, order: Items, shape: Shape) -> Items:
-    """The items in the patch's order; those it does not name stay behind the ones before them."""
-    key = _merge_key(shape) if shape.keys else UNKNOWN
-    ranks = {item_element(each, key): rank for rank, each in enumerate(order)}
-    placed: list[tuple[int, Any]] = []
-    last = -1
-    for item in items:
-        rank = ranks.get(item_element(item, key))
-        last = last if rank is None else rank
-        placed.append((last, item))
-    return [item for _, item in sorted(placed, key=lambda each: each[0])]
+def _ordered(items: Items, first: Items, server: Items, shape: Shape) -> Items:
+    """Those named in ``first`` in that order, the others in theirs, woven as they stood before.
+
+    One that the server did not have comes as early as its order allows.
+    """
+    key = _merge_key(shape)
+    stood = {item_element(each, key): at for at, each in enumerate(server)}
+    rank = {item_element(each, key): at for at, each in enumerate(first)}
+    named = sorted(
+        (each for each in items if item_element(each, key) in rank),
+        key=lambda each: rank[item_element(each, key)],
+    )
+    others = [each for each in items if item_element(each, key) not in rank]
+    result: Items = []
+    while named and others:
+        place = stood.get(item_element(named[0], key), -1)
+        earlier = place < stood.get(item_element(others[0], key), -1) or place < 0
+        result.append((named if earlier else others).pop(0))
+    return result + named + others
 
 
 def _retain_keys(result: Object, patch: Object) -> None:
@@ -137,5 +142,16 @@ def _list_of(value: Any, name: str) -> Items:
     return value
 
 
-def _bad_directive(directive: Any) -> ApiError:
-    return bad_request(f"Unknown patch type: {directive}: use replace, delete or merge")
+def go_text(value: Any) -> str:
+    """A value as Go's default format prints it.
+
+    >>> go_text({"b": [1, "x"], "a": None})
+    'map[a:<nil> b:[1 x]]'
+    """
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_text, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "<nil>" if value is None else str(value)

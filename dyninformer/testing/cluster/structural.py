@@ -120,11 +120,11 @@ class Structural:
     def _of(self, name: str, *, root: bool) -> Structural | Literal[True] | None:
         """What stands for a field: its node, True if it is kept as it is, None if unknown."""
         if (root or self.embedded) and name in _EMBEDDED_FIELDS:
-            return True
+            return True if root or name != "metadata" else _OBJECT_META
         return self.properties.get(name) or self.additional or (True if self.open else None)
 
     def _is_inert(self, schema: Mapping[str, Any]) -> bool:
-        if self.with_defaults or not all(below.inert for below in self._below()):
+        if self.embedded or self.with_defaults or not all(below.inert for below in self._below()):
             return False
         if not all(below.nullable for below in self.properties.values()):
             return False  # their nulls are dropped
@@ -140,3 +140,20 @@ class Structural:
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+_OBJECT_META: Final = Structural(
+    {
+        "type": "object",
+        "properties": {
+            name: {"x-kubernetes-preserve-unknown-fields": True, "nullable": True}
+            for name in (
+                "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion",
+                "generation", "creationTimestamp", "deletionTimestamp",
+                "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences",
+                "finalizers", "managedFields",
+            )
+        },
+    }
+)  # fmt: skip
+"""The metadata of an embedded object; that of the object itself is read elsewhere."""

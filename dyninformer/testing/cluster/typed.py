@@ -11,9 +11,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from dyninformer.testing.cluster.bodies import type_name
+from dyninformer.testing.cluster.bodies import UnreadableError, type_name
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.status import bad_request
 
 Object = dict[str, Any]
 Unknown = list[str]
@@ -104,7 +103,7 @@ _SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
 def read_typed(resource: Resource, obj: Object) -> tuple[Object, Unknown]:
     """The object with the fields its kind has, in their order, and the paths of the others.
 
-    Nulls are left out. Raises the 400 of a value of the wrong type.
+    Nulls are left out. Raises UnreadableError for a value of the wrong type.
     """
     fields = _STRUCTS.get(resource.kind) if resource.builtin else None
     if fields is None:
@@ -163,18 +162,14 @@ class _Reader:
         try:
             base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
-            self._error("illegal base64 data at input byte 0")
+            raise UnreadableError("illegal base64 data at input byte 0") from None
         return value
 
     def _refuse(self, of: str, value: Any, where: str) -> NoReturn:
         field = f"{self._resource.kind}.{where}".replace("[", ".").replace("]", "")
-        self._error(
+        raise UnreadableError(
             f"json: cannot unmarshal {type_name(value)} into Go struct field {field} of type {of}"
         )
-
-    def _error(self, why: str) -> NoReturn:
-        kind, version = self._resource.kind, self._resource.version
-        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
 
 _PROPS: Final = "v1.JSONSchemaProps"
