@@ -84,3 +84,11 @@ def test_an_escaped_value_is_read_back_as_it_was(value: str) -> None:
     """escape_field_value undoes what parsing does."""
     selector = FieldSelector.parse(f"metadata.name={escape_field_value(value)}")
     assert selector.requirements[0].value == value
+
+
+def test_a_field_that_must_have_one_value_is_known() -> None:
+    """So a list that names its object need not look at the others."""
+    selector = FieldSelector.parse("metadata.name=a,spec.x!=b")
+    assert selector.exact("metadata.name") == "a"
+    assert selector.exact("spec.x") is None
+    assert selector.exact("spec.y") is None

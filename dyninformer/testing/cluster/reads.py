@@ -108,7 +108,7 @@ class _Listing:
         return self._page(found, revision, path)
 
     def _page(self, found: Snapshot, revision: int, path: str = "") -> Page:
-        begin, end = found.bounds(self._namespace)
+        begin, end = self._bounds(found)
         if path:
             begin = min(max(begin, found.position(path)), end)
         limit, options = self._limit, self._options
@@ -126,6 +126,15 @@ class _Listing:
         if not options.labels and not options.fields:
             remaining = end - stop if shard is None else _etcd_count(begin, stop, end, limit)
         return Page(versions, revision, token.encode(from_cache=self._cached), remaining, shard)
+
+    def _bounds(self, found: Snapshot) -> tuple[int, int]:
+        """Where in the collection this list looks: at one place, if it names the object."""
+        name = self._options.fields.exact("metadata.name")
+        if name is None or not self._by_name:
+            return found.bounds(self._namespace)
+        path = self._path(name)
+        begin = found.position(path)
+        return begin, begin + (found.paths[begin : begin + 1] == [path])
 
     def _selected(
         self, found: Snapshot, begin: int, end: int, selection: Selection

@@ -10,7 +10,7 @@ from typing import Any
 from dyninformer.store.selectors import FieldSelector, LabelSelector
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.schema import prepare_for_read
+from dyninformer.testing.cluster.schema import prepare_for_read, value_at
 from dyninformer.testing.cluster.sharding import ShardSelector
 from dyninformer.testing.status import ApiError, bad_request
 
@@ -74,18 +74,10 @@ def field_text(version: Version, resource: Resource, field: str) -> str:
     special = _SPECIAL.get((resource.group, resource.plural, field))
     if special is not None:
         return special(version.object)
-    value = _dotted(version.object, field)
+    value = value_at(version.object, field)
     if value is None and resource.structural is not None:
-        value = _dotted(prepare_for_read(resource, version.object), field)
+        value = value_at(prepare_for_read(resource, version.object), field)
     return _text(value)
-
-
-def _dotted(value: Any, path: str) -> Any:
-    for name in path.split("."):
-        if not isinstance(value, dict):
-            return None
-        value = value.get(name)
-    return value
 
 
 def _text(value: Any) -> str:
@@ -95,15 +87,15 @@ def _text(value: Any) -> str:
 
 
 def _flag(path: str) -> Callable[[Object], str]:
-    return lambda obj: _text(bool(_dotted(obj, path)))
+    return lambda obj: _text(bool(value_at(obj, path)))
 
 
 def _count(path: str) -> Callable[[Object], str]:
-    return lambda obj: _text(_dotted(obj, path) or 0)
+    return lambda obj: _text(value_at(obj, path) or 0)
 
 
 def _source(event: Object) -> str:
-    return _text(_dotted(event, "source.component") or event.get("reportingComponent"))
+    return _text(value_at(event, "source.component") or event.get("reportingComponent"))
 
 
 _SPECIAL: dict[tuple[str, str, str], Callable[[Object], str]] = {

@@ -320,3 +320,15 @@ def test_a_page_of_a_shard_counts_the_rest_as_etcd_does() -> None:
     following = stage.page(query)
     assert following.versions[0].key > page.versions[-1].key
     assert following.shard_selector == shard
+
+
+@pytest.mark.parametrize(("namespace", "goes_on"), [("ns", False), ("", True)])
+def test_a_list_that_names_its_one_object_has_no_second_page(namespace: str, goes_on: bool) -> None:
+    """In one namespace; across namespaces others may have the name."""
+    stage = Stage()
+    for name in "abc":
+        stage.put(f"ns/{name}")
+    page = stage.page("limit=1&fieldSelector=metadata.name%3Db", namespace=namespace)
+    assert names(page) == ["ns/b"]
+    assert bool(page.continue_token) == goes_on
+    assert names(stage.page("fieldSelector=metadata.name%3Dbb", namespace=namespace)) == []
