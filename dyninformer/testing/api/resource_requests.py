@@ -43,6 +43,10 @@ _ON_OBJECTS = ("get", "update", "patch", "delete")
 _ON_SUBRESOURCES = ("get", "update", "patch")
 _PATCH_TYPES = (JSON, MERGE, STRATEGIC, APPLY)
 
+_DEPRECATED = {
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+}
+
 Handler = Callable[[Request, RequestInfo, Resource], Answer]
 
 
@@ -72,7 +76,12 @@ class ResourceRequests:
         if resource is None:
             raise nothing_there() if info.group in self._builtin_groups else page_not_found()
         (_check_builtin if resource.builtin else _check_custom)(info, resource)
-        return self._handlers[info.verb](request, info, resource)
+        answer = self._handlers[info.verb](request, info, resource)
+        told = _DEPRECATED.get(resource.full_name)
+        if told and isinstance(answer, Response):
+            warned = (*answer.headers, ("Warning", f"299 - {_quoted(told)}"))
+            return Response(answer.status, warned, answer.body, answer.delay)
+        return answer
 
     def _get(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
         media = negotiate(request, meta_kinds)

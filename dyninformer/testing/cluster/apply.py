@@ -44,8 +44,11 @@ def apply(
     if found and not force and not _was_kubectls_own(manager, live, shape, found):
         raise managed.conflict_error(found)
     managed.take(manager, change.taken)
+    last_time = managed.time_of(manager)
     _, given_up = managed.applied(manager, config, shape, time)
     result: Object = _without(merged, shape, (), given_up)
+    if result == live:
+        managed.set_time(manager, last_time)  # owning alone is no write
     if manager.name == _KUBECTL and LAST_APPLIED in _annotations(result):
         return _with_last_applied(result, config)
     return result

@@ -89,6 +89,14 @@ class ManagedFields:
         self._drop_empty()
         return wanted, with_parents(before) - with_parents(wanted) - others
 
+    def time_of(self, manager: Manager) -> str:
+        """When ``manager`` last wrote, "" if that is not known."""
+        return self._times.get(manager, "")
+
+    def set_time(self, manager: Manager, time: str) -> None:
+        """When ``manager`` last wrote."""
+        self._times[manager] = time
+
     def conflicts(self, manager: Manager, changed: Fields) -> dict[Manager, list[Path]]:
         """Which of the fields that an apply changes belong to others."""
         found: dict[Manager, list[Path]] = {}
@@ -128,7 +136,7 @@ class ManagedFields:
             "manager": manager.name,
             "operation": manager.operation,
             "apiVersion": manager.api_version,
-            "time": self._times[manager],
+            **({"time": self._times[manager]} if self._times[manager] else {}),
             "fieldsType": "FieldsV1",
             "fieldsV1": to_fields_v1(self._sets[manager]),
         }

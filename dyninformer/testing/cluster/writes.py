@@ -154,8 +154,9 @@ class Writer:
     def get_scale(self, resource: Resource, key: Key) -> Object:
         """The Scale of an object; ApiError 404 if there is no such object or subresource."""
         _require_subresource(resource, key, "scale")
-        live = self._live(resource, key)
-        return scale.scale_of(resource, prepare_for_read(resource, live.object))
+        obj = prepare_for_read(resource, self._live(resource, key).object)
+        scale.require_replicas(resource, obj)
+        return scale.scale_of(resource, obj)
 
     def _live(self, resource: Resource, key: Key) -> Version:
         live = self._cluster.log.get(resource.collection, key)
