@@ -14,19 +14,27 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
-
-import trustme
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from urllib3.exceptions import HTTPError
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from dyninformer.errors import DynInformerError
+from dyninformer.testing.api.access import MASTERS
 from dyninformer.testing.etcd import Etcd
+from dyninformer.testing.kubeconfig import kubeconfig_text, write_private
+from dyninformer.testing.launching import (
+    CA_FILE,
+    apiserver_command,
+    etcd_command,
+    write_credentials,
+)
+from dyninformer.testing.object_door import ObjectDoor
+from dyninformer.testing.objects import Names, Objects
 from dyninformer.testing.processes import Processes, ReservedPort
-from dyninformer.testing.rest import Rest, Source
-from dyninformer.testing.status import ApiError
+from dyninformer.testing.remote import RemoteApi
 
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+T = TypeVar("T")
 Object = dict[str, Any]
 Process = Literal["etcd", "kube-apiserver"]
 
@@ -36,6 +44,8 @@ _KEPT = (
     b"/registry/apiregistration.k8s.io/",
 )  # fmt: skip
 """What the API server writes for itself as long as it lives."""
+_LONG_AGO = "2000-01-01T00:00:00Z"
+_POLL_SECONDS = 0.01
 _BINARIES: tuple[Process, ...] = ("etcd", "kube-apiserver")
 
 
@@ -64,7 +74,7 @@ def find_assets(assets: str | os.PathLike[str] | None = None) -> Path:
     return folder
 
 
-class ControlPlane:
+class ControlPlane(ObjectDoor):
     """etcd and kube-apiserver on loopback, started by the constructor, killed for sure at the end.
 
     No controller manager runs: namespaces do not finish terminating, and owners do
@@ -91,12 +101,13 @@ class ControlPlane:
         self._ports = {name: ReservedPort() for name in ("etcd", "peer", "kube-apiserver")}
         self.directory = Path(tempfile.mkdtemp(prefix="dyninformer-control-plane-"))
         """Certificates, data and the log of each process; removed by `close`."""
-        self.ca = self.directory / "ca.crt"
+        self.ca = self.directory / CA_FILE
         """The certificate authority that clients must trust, as a PEM file."""
-        self._write_credentials(users or {})
+        write_credentials(self.directory, self._tokens, {"admin": [MASTERS], **(users or {})})
         self._processes = Processes(self.directory)
         self._etcd = Etcd(f"http://127.0.0.1:{self._ports['etcd'].number}")
-        self._rest = Rest(self.url, self.token, str(self.ca))
+        self._remote = RemoteApi(self.url, self.token, str(self.ca))
+        self._objects = Objects(self._remote.handle, self._remote, self.token)
         try:
             self.start("etcd")
             self.start("kube-apiserver")
@@ -106,7 +117,7 @@ class ControlPlane:
         except BaseException:
             self._processes.close()
             self._etcd.close()
-            self._rest.close()
+            self._remote.close()
             raise
 
     # -- what a client needs to know --------------------------------------------------
@@ -124,6 +135,26 @@ class ControlPlane:
     def token_for(self, user: str) -> str:
         """The bearer token of one of ``users``."""
         return self._tokens[user]
+
+    def kubeconfig(self, path: Path | str | None = None, *, token: str | None = None) -> Path:
+        """Write a kubeconfig that only its owner can read, and return where it is.
+
+        Without ``path`` it lies in the folder that `close` removes. ``token`` is that
+        of another user, by default the one who may do all.
+        """
+        chosen = token or self.token
+        if path is None:
+            users = [name for name, known in self._tokens.items() if known == chosen]
+            path = self.directory / f"kubeconfig-{users[0] if users else 'other'}"
+        text = kubeconfig_text(self.url, chosen, self.ca.read_bytes())
+        write_private(Path(path), text.encode())
+        return Path(path)
+
+    def client(self, *, token: str | None = None) -> DynamicClient:
+        """The official DynamicClient, connected; it asks nothing before it is used."""
+        from dyninformer.testing.client import dynamic_client  # noqa: PLC0415 - 0.25 s of import
+
+        return dynamic_client(self.url, token or self.token, self.ca)
 
     # -- the processes ------------------------------------------------------------------
 
@@ -168,7 +199,7 @@ class ControlPlane:
         """Kill the processes and remove the folder. Idempotent."""
         self._processes.close()
         self._etcd.close()
-        self._rest.close()
+        self._remote.close()
         for port in self._ports.values():
             port.close()
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -186,16 +217,6 @@ class ControlPlane:
 
     def __repr__(self) -> str:
         return f"<ControlPlane {self.url}>"
-
-    # -- the objects ---------------------------------------------------------------------
-
-    def install(self, *sources: Source) -> None:
-        """Create what YAML files, folders of them, or dicts hold; CRDs are served on return."""
-        self._rest.install(*sources)
-
-    def create(self, obj: Mapping[str, Any], namespace: str | None = None) -> Object:
-        """Create an object, and return it as the server stored it."""
-        return self._rest.create(obj, namespace)
 
     # -- the state ------------------------------------------------------------------------
 
@@ -218,7 +239,6 @@ class ControlPlane:
         for key in sorted(self._etcd.keys() - self._pristine):
             if not key.startswith(_KEPT):
                 self._etcd.delete(key)
-        self._rest.forget()
         self._wait_for(
             "the removal of all custom resources",
             lambda: self._groups() <= self._pristine_groups,
@@ -227,71 +247,60 @@ class ControlPlane:
     # -- inside -----------------------------------------------------------------------------
 
     def _command(self, process: Process) -> list[str]:
-        client = f"http://127.0.0.1:{self._ports['etcd'].number}"
-        peer = f"http://127.0.0.1:{self._ports['peer'].number}"
-        here = self.directory
+        ports = {name: port.number for name, port in self._ports.items()}
         if process == "etcd":
-            return [
-                str(self._assets / "etcd"), "--name", "test", "--data-dir", str(here / "etcd"),
-                "--listen-client-urls", client, "--advertise-client-urls", client,
-                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                "--initial-cluster", f"test={peer}", "--socket-reuse-port=true",
-                "--unsafe-no-fsync", "--log-level", "warn",
-            ]  # fmt: skip
-        return [
-            str(self._assets / "kube-apiserver"), "--etcd-servers", client,
-            "--bind-address", "127.0.0.1", "--permit-port-sharing",
-            "--secure-port", str(self._ports["kube-apiserver"].number),
-            "--tls-cert-file", str(here / "server.crt"),
-            "--tls-private-key-file", str(here / "server.key"),
-            "--service-account-issuer", "https://kubernetes.default.svc",
-            "--service-account-signing-key-file", str(here / "service-accounts.key"),
-            "--service-account-key-file", str(here / "service-accounts.key"),
-            "--token-auth-file", str(here / "tokens.csv"), "--authorization-mode", "RBAC",
-            "--service-cluster-ip-range", "10.0.0.0/24",
-            "--disable-admission-plugins", "ServiceAccount",
-            "--enable-priority-and-fairness=false", "--etcd-compaction-interval=0",
-            *self._flags,
-        ]  # fmt: skip
-
-    def _write_credentials(self, users: Mapping[str, Sequence[str]]) -> None:
-        authority = trustme.CA()
-        certificate = authority.issue_cert("127.0.0.1", "localhost")
-        chain = b"".join(blob.bytes() for blob in certificate.cert_chain_pems)
-        key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.TraditionalOpenSSL,
-            serialization.NoEncryption(),
+            return etcd_command(self._assets, self.directory, ports["etcd"], ports["peer"])
+        command = apiserver_command(
+            self._assets, self.directory, ports["etcd"], ports["kube-apiserver"]
         )
-        groups = {"admin": ("system:masters",), **(users or {})}
-        rows = [
-            f'{token},{name},{name},"{",".join(groups[name])}"\n'
-            for name, token in self._tokens.items()
-        ]
-        self.ca.write_bytes(authority.cert_pem.bytes())
-        (self.directory / "server.crt").write_bytes(chain)
-        for name, content in (
-            ("server.key", certificate.private_key_pem.bytes()),
-            ("service-accounts.key", key),
-            ("tokens.csv", "".join(rows).encode()),
-        ):
-            _write_private(self.directory / name, content)
+        return [*command, *self._flags]
 
     def _ready(self) -> bool:
-        return self._answers("/readyz")
+        return self._remote.answers("/readyz")
 
     def _is_furnished(self) -> bool:
-        return self._answers("/api/v1/namespaces/default/services/kubernetes")
-
-    def _answers(self, path: str) -> bool:
-        try:
-            self._rest.ask("GET", path, timeout=5)
-        except (ApiError, HTTPError):
-            return False
-        return True
+        return self._remote.answers("/api/v1/namespaces/default/services/kubernetes")
 
     def _groups(self) -> set[str]:
-        return {group["name"] for group in self._rest.ask("GET", "/apis")["groups"]}
+        return {resource.group for resource in self._remote.all()}
+
+    def _with_objects(self, act: Callable[[Objects], T]) -> T:
+        return act(self._objects)
+
+    def _wait_until(self, condition: Callable[[], bool], timeout: float) -> bool:
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def _unestablished(self, crds: Names) -> Names:
+        """Those of the CRDs that are not established, not discovered, or not yet listed."""
+        waiting = set(super()._unestablished(crds))
+        return [name for name in crds if name in waiting or not self._is_served(name)]
+
+    def _is_served(self, name: str) -> bool:
+        crd = self._objects.get(f"customresourcedefinitions/{name}")
+        self._let_creates_through(crd)
+        spec = crd["spec"]
+        group, plural = spec["group"], spec["names"]["plural"]
+        versions = {version["name"] for version in spec["versions"] if version["served"]}
+        known = {each.version for each in self._remote.all() if each.full_name == name}
+        return versions == known and all(
+            self._remote.answers(f"/apis/{group}/{version}/{plural}") for version in versions
+        )
+
+    def _let_creates_through(self, crd: Object) -> None:
+        """Make the CRD look long established.
+
+        For 2 s after it was established a server holds every create back, so that
+        other servers learn of the CRD first. Here there is only one.
+        """
+        conditions = crd["status"]["conditions"]
+        if any(each["lastTransitionTime"] != _LONG_AGO for each in conditions):
+            aged = [{**each, "lastTransitionTime": _LONG_AGO} for each in conditions]
+            self._objects.patch(crd, {"status": {"conditions": aged}}, subresource="status")
 
     def _wait_for(
         self, what: str, condition: Callable[[], bool], process: Process = "kube-apiserver"
@@ -300,15 +309,10 @@ class ControlPlane:
         while not condition():
             code = self._processes.exit_code(process)
             if code is None and time.monotonic() < deadline:
-                time.sleep(0.02)
+                time.sleep(_POLL_SECONDS)
                 continue
             state = "runs" if code is None else f"ended with code {code}"
             raise ControlPlaneError(
                 f"{process} {state}, and after at most {self._timeout:g} s there is no sign of "
                 f"{what}. The end of its log:\n{self._processes.tail(process)}"
             )
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)

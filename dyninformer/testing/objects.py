@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
-from dyninformer.testing.cluster.resources import Resource, ResourceTable
+from dyninformer.testing.cluster.resources import Resource, Resources
 from dyninformer.testing.exchange import body_of
 from dyninformer.testing.messages import Answer, Query, Request, Response
 from dyninformer.testing.status import ApiError
@@ -26,6 +26,13 @@ _PATCHES = {
 }
 
 
+class Served(Protocol):
+    """What the server serves now."""
+
+    def all(self) -> Resources:
+        """Every resource in every version, the preferred one first."""
+
+
 class Objects:
     """Reads and writes through the API itself, on the thread that owns the state.
 
@@ -33,9 +40,7 @@ class Objects:
     returned are the caller's own.
     """
 
-    def __init__(
-        self, handle: Callable[[Request], Answer], table: ResourceTable, token: str
-    ) -> None:
+    def __init__(self, handle: Callable[[Request], Answer], table: Served, token: str) -> None:
         self._handle = handle
         self._table = table
         self._token = token
