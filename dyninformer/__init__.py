@@ -1,6 +1,6 @@
 """Live, indexed, in-memory copies of any Kubernetes collection, as plain dicts."""
 
 from dyninformer.errors import JSONPathError, JSONPathWarning
-from dyninformer.store.jsonpath import JSONPath
+from dyninformer.store.jsonpath import JSONPath, compound, jsonpath_index
 
-__all__ = ["JSONPath", "JSONPathError", "JSONPathWarning"]
+__all__ = ["JSONPath", "JSONPathError", "JSONPathWarning", "compound", "jsonpath_index"]

@@ -8,6 +8,19 @@
 from __future__ import annotations
 
 from dyninformer.errors import JSONPathError, JSONPathWarning
+from dyninformer.store.jsonpath.conditions import PathCondition
+from dyninformer.store.jsonpath.indexing import PathIndex, compound, index_text, jsonpath_index
 from dyninformer.store.jsonpath.path import JSONPath
+from dyninformer.store.jsonpath.projection import Projection
 
-__all__ = ["JSONPath", "JSONPathError", "JSONPathWarning"]
+__all__ = [
+    "JSONPath",
+    "JSONPathError",
+    "JSONPathWarning",
+    "PathCondition",
+    "PathIndex",
+    "Projection",
+    "compound",
+    "index_text",
+    "jsonpath_index",
+]

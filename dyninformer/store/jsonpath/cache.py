@@ -22,15 +22,17 @@ class ExpressionCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: LRUCache[tuple[object, str], object] = LRUCache(_SIZE)
+        self._known: LRUCache[tuple[object, str, bool], object] = LRUCache(_SIZE)
 
-    def get(self, parse: Callable[[str], Parsed], expression: str) -> Parsed:
-        """What ``parse`` makes of the expression, now or at an earlier call."""
-        key = (parse, expression)
+    def get(
+        self, parse: Callable[[str, bool], Parsed], expression: str, flag: bool = True
+    ) -> Parsed:
+        """What ``parse`` makes of the expression and the flag, now or at an earlier call."""
+        key = (parse, expression, flag)
         with self._lock:
             known = self._known.get(key)
         if known is None:
-            known = parse(expression)
+            known = parse(expression, flag)
             with self._lock:
                 self._known[key] = known
         return known  # type: ignore[return-value] # the key holds the function that made it

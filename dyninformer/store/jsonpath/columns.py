@@ -6,7 +6,6 @@ that has to show the same. A path that does not parse is JSONPathError from all 
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,10 +13,9 @@ from typing import Any
 from dyninformer.errors import JSONPathError
 from dyninformer.store.jsonpath.cache import ExpressionCache
 from dyninformer.store.jsonpath.document import decoded
-from dyninformer.store.jsonpath.evaluate import GoInt, Groups, evaluate
-from dyninformer.store.jsonpath.nodes import Template
+from dyninformer.store.jsonpath.evaluate import NO_VALUE, GoInt
+from dyninformer.store.jsonpath.kubectl import KubectlExpression, column, relaxed
 from dyninformer.store.jsonpath.printing import as_float, print_value, sprint
-from dyninformer.store.jsonpath.spelling import spell_column, spell_relaxed
 
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))",
@@ -48,9 +46,9 @@ def cell(path: str, type: str, obj: Any, *, now: datetime | None = None) -> Any:
     >>> cell(".spec", "string", {"spec": {"replicas": 3}})
     '{"replicas":3}'
     """
-    template = _column(path)
+    expression = _column(path)
     try:
-        groups = evaluate(template, decoded(obj))
+        groups = expression.groups(decoded(obj))
     except JSONPathError:
         return None
     if not groups or not groups[0]:
@@ -62,11 +60,10 @@ def cell(path: str, type: str, obj: Any, *, now: datetime | None = None) -> Any:
 
 
 def _typed(type: str, value: Any, now: datetime | None) -> Any:
-    number = not isinstance(value, bool | GoInt) and isinstance(value, int | float)
-    if type == "integer" and number:
-        return _as_int64(value)
-    if type == "number" and number:
-        return as_float(value)
+    if type in {"integer", "number"}:
+        if isinstance(value, bool | GoInt) or not isinstance(value, int | float):
+            return None
+        return _as_int64(value) if type == "integer" else as_float(value)
     if type == "boolean" and isinstance(value, bool):
         return value
     if type == "date" and isinstance(value, str):
@@ -74,12 +71,9 @@ def _typed(type: str, value: Any, now: datetime | None) -> Any:
     return None
 
 
-def _as_int64(value: int | float) -> int:
+def _as_int64(value: float) -> int:
     """A number cut to int64; one that does not fit becomes the lowest, as on amd64."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return -_INT64
-    whole = int(value)
-    return whole if -_INT64 <= whole < _INT64 else -_INT64
+    return int(value) if -_INT64 <= value < _INT64 else -_INT64
 
 
 def _age_of(text: str, now: datetime | None) -> str:
@@ -149,13 +143,13 @@ def selectable(path: str, obj: Any) -> str:
     >>> selectable(".spec.color", {"spec": {"color": "blue"}})
     'blue'
     """
-    groups = evaluate(_column(path), decoded(obj))
+    groups = _column(path).groups(decoded(obj))
     if not groups or not groups[0]:
         return ""
     if len(groups) > 1 or len(groups[0]) > 1:
         raise JSONPathError(f"the selectable field {path} has more than one value")
     value = groups[0][0]
-    return "" if value is None else sprint(value)
+    return "" if value is None or value is NO_VALUE else sprint(value)
 
 
 def custom_column(path: str, obj: Any) -> str:
@@ -164,7 +158,7 @@ def custom_column(path: str, obj: Any) -> str:
     >>> custom_column("metadata.labels", {"metadata": {"labels": {"a": "b"}}})
     'map[a:b]'
     """
-    groups: Groups = evaluate(_parsed.get(spell_relaxed, path)[1], decoded(obj))
+    groups = _parsed.get(relaxed, path).groups(decoded(obj))
     shown = [visible(sprint(value)) for group in groups for value in group]
     if not groups or not groups[0]:
         shown.insert(0, "<none>")
@@ -176,5 +170,5 @@ def visible(text: str) -> str:
     return text.replace("\x1b", "^[").replace("\r", "\\r")
 
 
-def _column(path: str) -> Template:
-    return _parsed.get(spell_column, path)[1]
+def _column(path: str) -> KubectlExpression:
+    return _parsed.get(column, path)

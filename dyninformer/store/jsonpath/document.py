@@ -9,11 +9,12 @@ import msgspec
 
 from dyninformer.errors import JSONPathError
 
+_BYTES = (bytes, bytearray, memoryview)
 _decode = msgspec.json.Decoder().decode
 
 
 def decoded(obj: Any) -> Any:
-    """The object: read if it came as JSON bytes or text, as it is otherwise.
+    """The object: read if it came as JSON bytes, as it is otherwise.
 
     A number that msgspec refuses (``1e999``, past 64 bits) is read by the standard library,
     and half of a surrogate pair becomes U+FFFD, as in Go.
@@ -21,7 +22,7 @@ def decoded(obj: Any) -> Any:
     >>> decoded(b'{"a": 98765432109876543210}')
     {'a': 98765432109876543210}
     """
-    if not isinstance(obj, bytes | bytearray | memoryview | str):
+    if not isinstance(obj, _BYTES):
         return obj
     try:
         return _decode(obj)
@@ -31,10 +32,9 @@ def decoded(obj: Any) -> Any:
         return _lenient(obj)
 
 
-def _lenient(obj: bytes | bytearray | memoryview | str) -> Any:
+def _lenient(obj: bytes | bytearray | memoryview) -> Any:
     try:
-        text = obj if isinstance(obj, str) else bytes(obj).decode()
-        return _whole_characters(json.loads(text))
+        return _whole_characters(json.loads(bytes(obj).decode()))
     except RecursionError:
         raise JSONPathError("the object is nested too deep to be read") from None
     except ValueError as bad:

@@ -6,14 +6,16 @@ load than everything else here.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from dyninformer.errors import JSONPathError
+from dyninformer.store.jsonpath.compiling import Find, finder
 from dyninformer.store.jsonpath.messages import explain
 from dyninformer.store.jsonpath.regexes import BoundedRegex, start_evaluation
+from dyninformer.store.jsonpath.shape import At, Each, Key, Shape, Step, Where, compilable
 
 MAX_LENGTH = 2048
 MAX_WORK = 1_000_000
@@ -25,14 +27,16 @@ _NEAR_TOKEN = re.compile(r"Parse error at \d+:(\d+) near token (.*) \(.*\)", re.
 _CHARACTER = re.compile(r"Error on line \d+, col (\d+).*: Unexpected character: (.)", re.DOTALL)
 
 Nodes: TypeAlias = list[Any]
+Values: TypeAlias = list[Any]
 
 
 class ExtendedExpression:
     """An expression of jsonpath-ng's dialect, checked and made safe; immutable, thread-safe."""
 
-    __slots__ = ("descents", "doubts", "node", "text")
+    rest = False
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, allow_missing: bool) -> None:
+        self.allow_missing = allow_missing
         if len(text) > MAX_LENGTH:
             raise JSONPathError(
                 f"the expression has {len(text)} characters, more than the {MAX_LENGTH} allowed"
@@ -40,17 +44,83 @@ class ExtendedExpression:
         self.text = text
         tokens = _tokens(text)
         self.doubts = _settle_tokens(tokens, text)
-        self.node = _parsed(tokens, text)
-        self.descents = _make_safe(self.node, text)
+        node = _parsed(tokens, text)
+        self.descents = _make_safe(node, text)
+        self.chain = _chain(node)
+        self.shape = _shape(self.chain)
+        if not self.shape:
+            self.chain = [node]
 
-    def find(self, root: Any) -> list[Any]:
+    @cached_property
+    def values_in_bytes(self) -> Find:
+        """What is found in JSON bytes, presented; only what is needed is decoded."""
+        return finder(self, self.present)
+
+    def groups(self, root: Any) -> list[Values]:
+        """All that is found, which is one group in this dialect."""
+        return [self.find(root)]
+
+    def present(self, values: Values) -> Values:
+        """Values as jsonpath-ng gives them: as they are."""
+        return values
+
+    def find(self, root: Any) -> Values:
         """Everything found in a decoded object, in jsonpath-ng's order."""
         if self.descents > 1:
             _check_depth(root, self.descents, self.text)
-        return follow([self.node], [root], self.text)
+        return _follow(self.chain, [root], self.text)
+
+    def follow(self, start: int, values: Values) -> Values:
+        """What is found from values, by the nodes behind the first ``start``."""
+        return _follow(self.chain[start:], values, self.text)
+
+    def missing_index(self, index: int, size: int) -> Values:  # noqa: ARG002 - the other dialect's
+        """An index out of range finds nothing in this dialect."""
+        return []
 
 
-def follow(nodes: Nodes, values: list[Any], text: str) -> list[Any]:
+def _chain(node: Any) -> Nodes:
+    """The nodes of a plain chain from the root; of anything else, whatever stands there."""
+    nodes: Nodes = []
+    while type(node).__name__ == "Child":
+        nodes.append(node.right)
+        node = node.left
+    return nodes[::-1] if type(node).__name__ == "Root" else []
+
+
+def _shape(chain: Nodes) -> Shape:
+    """The steps of a chain; empty unless each node is one, since a filter may look elsewhere."""
+    steps = [_step(node) for node in chain]
+    shape = compilable(steps)
+    return shape if len(shape) == len(steps) else ()
+
+
+def _step(node: Any) -> Step | None:
+    name = type(node).__name__
+    if name == "Fields" and len(node.fields) == 1 and node.fields[0] != "*":
+        return Key(node.fields[0])
+    if name == "Index" and len(node.indices) == 1:
+        return At(node.indices[0])
+    if name == "Wildcard":
+        return Each()
+    if name == "Slice" and node.start is node.end is node.step is None:
+        return Each()
+    if name == "Filter" and len(node.expressions) == 1:
+        return _where(node.expressions[0])
+    return None
+
+
+def _where(expression: Any) -> Step | None:
+    target: Any = getattr(expression, "target", None)
+    if getattr(expression, "op", None) not in {"==", "="} or not isinstance(expression.value, str):
+        return None
+    if type(target).__name__ == "Child" and type(target.left).__name__ == "This":
+        target = target.right
+    step = _step(target)
+    return Where(step.name, expression.value) if isinstance(step, Key) else None
+
+
+def _follow(nodes: Nodes, values: Values, text: str) -> Values:
     """What the last of some of jsonpath-ng's nodes finds, when the first is given ``values``."""
     from jsonpath_ng import DatumInContext  # noqa: PLC0415 - loaded when first needed
 
@@ -159,7 +229,7 @@ def _make_safe(root: Any, text: str) -> int:
         choices *= max(1, len(getattr(node, "fields", ())), len(getattr(node, "indices", ())))
         descents += type(node).__name__ == "Descendants"
         if getattr(node, "op", None) == "=~":
-            node.find = functools.partial(_matches, node.target, BoundedRegex(node.value))
+            node.find = partial(_matches, node.target, BoundedRegex(node.value))
         elif type(node).__name__ == "Sub":
             node.regex = BoundedRegex(node.expr)
         waiting.extend((child, depth + 1) for child in _inside(node))

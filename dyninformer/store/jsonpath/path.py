@@ -6,22 +6,17 @@ import warnings
 from typing import Any, Final, TypeAlias
 
 from dyninformer.errors import JSONPathError, JSONPathWarning
+from dyninformer.store.jsonpath import kubectl
 from dyninformer.store.jsonpath.cache import ExpressionCache
 from dyninformer.store.jsonpath.document import decoded
-from dyninformer.store.jsonpath.evaluate import NO_VALUE, GoInt, Groups, evaluate, kind
 from dyninformer.store.jsonpath.extended import ExtendedExpression
-from dyninformer.store.jsonpath.printing import as_float, print_groups, print_json
-from dyninformer.store.jsonpath.spelling import (
-    Spelled,
-    spell_column,
-    spell_relaxed,
-    spell_template,
-    warn_about,
-)
+from dyninformer.store.jsonpath.kubectl import KubectlExpression
+from dyninformer.store.jsonpath.printing import print_groups, print_json
 
 Values: TypeAlias = list[Any]
+Groups: TypeAlias = list[Values]
 
-_parsed: Final = ExpressionCache()
+_cache: Final = ExpressionCache()
 
 
 class JSONPath:
@@ -47,22 +42,31 @@ class JSONPath:
       {spec.x}
        ^
     did you mean {.spec.x}?
+
+    With ``allow_missing_keys=False`` a key that nothing has is an error, as it is with
+    kubectl's ``--allow-missing-template-keys=false``. One that parses but can hardly be meant
+    gives JSONPathWarning.
     """
 
-    __slots__ = ("_allow_missing", "_extended", "_spelled", "expression")
+    __slots__ = ("expression", "parsed")
 
     expression: str
     """The expression, as it was given."""
 
+    parsed: KubectlExpression | ExtendedExpression
+    """What the expression was read as; shared by all paths of the same text."""
+
     def __init__(self, expression: str, *, allow_missing_keys: bool = True) -> None:
         if not isinstance(expression, str):
             raise TypeError(f"a path is text, not {type(expression).__name__}")
+        self.expression = expression
         if expression.startswith("$"):
-            self._read_extended(expression)
+            self.parsed = _cache.get(ExtendedExpression, expression, allow_missing_keys)
         elif "{" in expression:
-            self._read(expression, _parsed.get(spell_template, expression), allow_missing_keys)
+            self.parsed = _cache.get(kubectl.template, expression, allow_missing_keys)
         else:
-            self._read(expression, _parsed.get(spell_relaxed, expression), allow_missing_keys)
+            self.parsed = _cache.get(kubectl.relaxed, expression, allow_missing_keys)
+        self._warn()
 
     @classmethod
     def template(cls, text: str, *, allow_missing_keys: bool = True) -> JSONPath:
@@ -71,9 +75,7 @@ class JSONPath:
         >>> JSONPath.template("$ {.kind}").text({"kind": "Pod"})
         '$ Pod'
         """
-        path = cls.__new__(cls)
-        path._read(text, _parsed.get(spell_template, text), allow_missing_keys)
-        return path
+        return cls._of(text, _cache.get(kubectl.template, text, allow_missing_keys))
 
     @classmethod
     def relaxed(cls, expression: str, *, allow_missing_keys: bool = True) -> JSONPath:
@@ -82,43 +84,42 @@ class JSONPath:
         >>> JSONPath.relaxed("{metadata.name}").text({"metadata": {"name": "a"}})
         'a'
         """
-        path = cls.__new__(cls)
-        path._read(expression, _parsed.get(spell_relaxed, expression), allow_missing_keys)
-        return path
+        return cls._of(expression, _cache.get(kubectl.relaxed, expression, allow_missing_keys))
 
     @classmethod
     def column(cls, expression: str) -> JSONPath:
-        """One path of kubectl's as a CRD's printer column gives it, taken as it comes.
+        """One path of kubectl's as a CRD's printer column gives it.
 
         >>> JSONPath.column("$.spec.x").values({"spec": {"x": 1}})
         [1]
         """
+        return cls._of(expression, _cache.get(kubectl.column, expression, True))
+
+    @classmethod
+    def extended(cls, expression: str) -> JSONPath:
+        """An expression of jsonpath-ng's, which need not start with ``$`` here.
+
+        >>> JSONPath.extended("metadata.name").values({"metadata": {"name": "a"}})
+        ['a']
+        """
+        return cls._of(expression, _cache.get(ExtendedExpression, expression, True))
+
+    @classmethod
+    def _of(cls, expression: str, parsed: KubectlExpression | ExtendedExpression) -> JSONPath:
         path = cls.__new__(cls)
-        path._set(expression, _parsed.get(spell_column, expression), allow_missing=True)
+        path.expression = expression
+        path.parsed = parsed
+        path._warn()
         return path
 
-    def _read(self, expression: str, spelled: Spelled, allow_missing: bool) -> None:
-        warn_about(expression, spelled[1])
-        self._set(expression, spelled, allow_missing=allow_missing)
-
-    def _set(self, expression: str, spelled: Spelled, *, allow_missing: bool) -> None:
-        self.expression = expression
-        self._spelled: Spelled | None = spelled
-        self._extended: ExtendedExpression | None = None
-        self._allow_missing = allow_missing
-
-    def _read_extended(self, expression: str) -> None:
-        self.expression = expression
-        self._spelled = None
-        self._extended = _parsed.get(ExtendedExpression, expression)
-        self._allow_missing = True
-        for doubt in self._extended.doubts:
-            warnings.warn(f"{expression}: {doubt}", JSONPathWarning, stacklevel=3)
+    def _warn(self) -> None:
+        for doubt in self.parsed.doubts:
+            warnings.warn(f"{self.expression}: {doubt}", JSONPathWarning, stacklevel=3)
 
     @property
     def dialect(self) -> str:
         """``kubectl`` or ``jsonpath-ng``."""
-        return "kubectl" if self._extended is None else "jsonpath-ng"
+        return "kubectl" if isinstance(self.parsed, KubectlExpression) else "jsonpath-ng"
 
     def values(self, obj: Any) -> Values:
         """Everything that is found, in order.
@@ -129,9 +130,10 @@ class JSONPath:
         >>> JSONPath(".spec.ports[*].port").values({"spec": {"ports": [{"port": 80}]}})
         [80]
         """
-        if self._extended is not None:
-            return self._extended.find(decoded(obj))
-        return [_presented(value) for group in self._groups(obj) for value in group]
+        parsed = self.parsed
+        if type(obj) is bytes:
+            return parsed.values_in_bytes(obj)
+        return parsed.present(parsed.find(decoded(obj)))
 
     def groups(self, obj: Any) -> Groups:
         """What each part of a template finds: each text, each ``{...}``, once a range's turn.
@@ -139,9 +141,8 @@ class JSONPath:
         >>> JSONPath("{.kind}/{.metadata.name}").groups({"kind": "Pod", "metadata": {}})
         [['Pod'], ['/'], []]
         """
-        if self._extended is not None:
-            return [self._extended.find(decoded(obj))]
-        return [[_presented(value) for value in group] for group in self._groups(obj)]
+        groups = self.parsed.groups(decoded(obj))
+        return [self.parsed.present(list(map(kubectl.plain, group))) for group in groups]
 
     def text(self, obj: Any) -> str:
         """What is found as ``kubectl get -o jsonpath=`` prints it.
@@ -149,11 +150,11 @@ class JSONPath:
         >>> JSONPath("{.metadata.name}: {.spec}").text({"metadata": {"name": "a"}, "spec": {}})
         'a: {}'
         """
-        return print_groups(self._groups(obj))
+        return print_groups(self.parsed.groups(decoded(obj)))
 
     def json_text(self, obj: Any) -> str:
         """What is found as ``kubectl get -o jsonpath-as-json=`` prints it: indented lists."""
-        return print_json(self._groups(obj))
+        return print_json(self.parsed.groups(decoded(obj)))
 
     def first(self, obj: Any, default: Any = None) -> Any:
         """The first value, or the default where nothing is found or the path does not fit.
@@ -167,11 +168,6 @@ class JSONPath:
             return default
         return found[0] if found else default
 
-    def _groups(self, obj: Any) -> Groups:
-        if self._spelled is None:
-            return self.groups(obj)
-        return evaluate(self._spelled[1], decoded(obj), allow_missing=self._allow_missing)
-
     def __repr__(self) -> str:
         return f"JSONPath({self.expression!r})"
 
@@ -179,25 +175,12 @@ class JSONPath:
         return self.expression
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, JSONPath):
-            return NotImplemented
-        return (self.expression, self._key) == (other.expression, other._key)
+        return isinstance(other, JSONPath) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.expression, self._key))
+        return hash(self._identity)
 
     @property
-    def _key(self) -> tuple[str, bool]:
-        """What the expression was read as: the same text may be a template or a relaxed path."""
-        return (self._spelled[0] if self._spelled else "$"), self._allow_missing
-
-
-def _presented(value: Any) -> Any:
-    """A value as client-go holds it: whole numbers past 64 bits are floats there."""
-    if value is NO_VALUE:
-        return None
-    if isinstance(value, GoInt):
-        return int(value)
-    if isinstance(value, int) and kind(value) == "float":
-        return as_float(value)
-    return value
+    def _identity(self) -> tuple[str, str, str, bool]:
+        """The text, and what it was read as: ``{x}`` is not the same in every reading."""
+        return self.expression, self.dialect, self.parsed.text, self.parsed.allow_missing

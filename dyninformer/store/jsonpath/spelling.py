@@ -7,11 +7,10 @@ it meets an object.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from dyninformer.errors import JSONPathError, JSONPathWarning
+from dyninformer.errors import JSONPathError
 from dyninformer.store.jsonpath.messages import explain
 from dyninformer.store.jsonpath.nodes import Field, Filter, Node, Path, Template, Text, Union, Word
 from dyninformer.store.jsonpath.parser import parse
@@ -21,8 +20,8 @@ _UNESCAPED_KEY = re.compile(r"\['([^'\]\\]*\.[^'\]\\]*)'\]")
 _EMPTY_BRACKETS = re.compile(r"\[\]")
 _MAX_RANGES = 64
 
-Spelled: TypeAlias = tuple[str, Template]
-"""A template's text, and what it was parsed into."""
+Spelled: TypeAlias = tuple[str, Template, tuple[str, ...]]
+"""A template's text, what it was parsed into, and what is doubtful about it."""
 
 
 def relaxed_template(expression: str) -> str:
@@ -50,19 +49,25 @@ def _relax(expression: str) -> tuple[str, int]:
 
 def spell_template(text: str) -> Spelled:
     """A whole template, as ``kubectl get -o jsonpath=`` takes it."""
-    return text, _checked(_parsed(text, text, 0), text)
+    return _spelled(text, text, 0)
 
 
 def spell_relaxed(expression: str) -> Spelled:
     """One path in any of kubectl's relaxed spellings."""
     template, shift = _relax(expression)
-    return template, _checked(_parsed(template, expression, shift), expression)
+    return _spelled(template, expression, shift)
 
 
 def spell_column(expression: str) -> Spelled:
     """One path as a CRD gives it, which the API server puts in braces and takes as it comes."""
     template = "{" + expression + "}"
-    return template, parse(template, source=expression, shift=-1)
+    return template, parse(template, source=expression, shift=-1), ()
+
+
+def _spelled(template: str, source: str, shift: int) -> Spelled:
+    nodes = _checked(_parsed(template, source, shift), source)
+    doubtful = doubt(source, nodes)
+    return template, nodes, (doubtful,) if doubtful else ()
 
 
 def _parsed(template: str, source: str, shift: int) -> Template:
@@ -152,14 +157,8 @@ def _parses(expression: str) -> bool:
     return True
 
 
-def warn_about(expression: str, template: Template) -> None:
-    """Warn of an expression that parses, but can hardly be meant; at the caller's caller."""
-    meant = _doubtful(expression, template)
-    if meant is not None:
-        warnings.warn(f"{expression}: {meant}", JSONPathWarning, stacklevel=3)
-
-
-def _doubtful(expression: str, template: Template) -> str | None:
+def doubt(expression: str, template: Template) -> str | None:
+    """Why an expression that parses can hardly be meant; None for all others."""
     if match := _UNESCAPED_KEY.search(expression):
         escaped = match[1].replace(".", "\\.")
         return (
