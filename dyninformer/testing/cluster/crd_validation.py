@@ -6,23 +6,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dyninformer.testing.cluster import names
-from dyninformer.testing.cluster.structural import Structural
-from dyninformer.testing.cluster.validation import (
-    compiled_pattern,
-    invalid_value,
-    required,
-    schema_causes,
-    shown,
-)
-from dyninformer.testing.status import cause
+from dyninformer.testing.cluster.causes import invalid_value, required, unsupported
+from dyninformer.testing.cluster.structural_rules import schema_complaints
 
 Object = dict[str, Any]
 Causes = list[Object]
 
 _APPROVAL: Final = "api-approved.kubernetes.io"
-_TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
-_UNSUPPORTED = ("definitions", "dependencies", "id", "patternProperties", "$ref", "$schema")
 
 
 def crd_causes(crd: Object) -> Causes:
@@ -43,9 +34,7 @@ def crd_causes(crd: Object) -> Causes:
             "spec.versions[*].schema instead"
         )
         found.append(invalid_value("spec.preserveUnknownFields", True, why))
-    strategy = spec.get("conversion", {}).get("strategy")
-    if strategy not in {"None", "Webhook"}:
-        found.append(_unsupported("spec.conversion.strategy", strategy, ("None", "Webhook")))
+    found += _conversion(spec.get("conversion", {}))
     return found
 
 
@@ -74,14 +63,22 @@ def crd_update_causes(crd: Object, before: Object) -> Causes:
     return found + more
 
 
+def _conversion(conversion: Object) -> Iterator[Object]:
+    strategy = conversion.get("strategy")
+    if strategy not in {"None", "Webhook"}:
+        yield unsupported("spec.conversion.strategy", strategy, ("None", "Webhook"))
+    if strategy == "Webhook":
+        webhook = conversion.get("webhook")
+        webhook = webhook if isinstance(webhook, dict) else {}
+        if not webhook.get("clientConfig"):
+            why = "required when strategy is set to Webhook"
+            yield required("spec.conversion.webhookClientConfig", why)
+        if not webhook.get("conversionReviewVersions"):
+            yield required("spec.conversion.conversionReviewVersions")
+
+
 def _immutable(where: str, value: Any) -> Object:
     return invalid_value(where, value, "field is immutable")
-
-
-def _unsupported(where: str, value: Any, supported: tuple[str, ...]) -> Object:
-    listed = ", ".join(f'"{each}"' for each in supported)
-    text = f"Unsupported value: {shown(value)}: supported values: {listed}"
-    return cause("FieldValueNotSupported", text, where)
 
 
 def _group(group: str, metadata: Object) -> Iterator[Object]:
@@ -108,7 +105,7 @@ def _scope(scope: str) -> Iterator[Object]:
     if not scope:
         yield required("spec.scope")
     elif scope not in {"Cluster", "Namespaced"}:
-        yield _unsupported("spec.scope", scope, ("Cluster", "Namespaced"))
+        yield unsupported("spec.scope", scope, ("Cluster", "Namespaced"))
 
 
 def _names(given: Object) -> Iterator[Object]:
@@ -139,11 +136,12 @@ def _versions(versions: list[Object], stored: Any) -> Iterator[Object]:
         yield from _version(version, where, alone=len(versions) == 1)
     found = [version.get("name", "") for version in versions]
     if len(set(found)) != len(found):
-        yield invalid_value("spec.versions", versions, "must contain unique version names")
+        why = "must contain unique version names"
+        yield invalid_value("spec.versions", _as_told(versions), why)
     storage = [version["name"] for version in versions if version.get("storage")]
     if len(storage) != 1:
         why = "must have exactly one version marked as storage version"
-        yield invalid_value("spec.versions", versions, why)
+        yield invalid_value("spec.versions", _as_told(versions), why)
     if not stored:
         yield invalid_value("status.storedVersions", None, "must have at least one stored version")
     for index, name in enumerate(stored or ()):
@@ -156,6 +154,19 @@ def _versions(versions: list[Object], stored: Any) -> Iterator[Object]:
             yield invalid_value(f"status.storedVersions[{index}]", name, why)
 
 
+def _as_told(versions: list[Object]) -> list[Object]:
+    """Versions as the server quotes them: the fields of its own type, the big ones left out."""
+    told = ("Deprecated", "Name", "Served", "Storage")
+    absent = ("DeprecationWarning", "Schema", "Subresources", "AdditionalPrinterColumns")
+    return [
+        {
+            **dict.fromkeys((*absent, "SelectableFields")),
+            **{name: version.get(name.lower(), False) for name in told},
+        }
+        for version in versions
+    ]
+
+
 def _version(version: Object, where: str, *, alone: bool) -> Iterator[Object]:
     """Where there is one version only, the server speaks of it as ``spec``."""
     schema = version.get("schema", {}).get("openAPIV3Schema")
@@ -163,7 +174,7 @@ def _version(version: Object, where: str, *, alone: bool) -> Iterator[Object]:
         yield required(f"{where}.schema.openAPIV3Schema")
     else:
         inner = "spec.validation" if alone else f"{where}.schema"
-        yield from _root(schema, f"{inner}.openAPIV3Schema")
+        yield from schema_complaints(schema, f"{inner}.openAPIV3Schema")
     outer = "spec" if alone else where
     scale = version.get("subresources", {}).get("scale")
     if scale is not None:
@@ -211,104 +222,3 @@ def _selectable(path: str, schema: Object, where: str) -> Iterator[Object]:
             "Enum string fields and strings with formats are allowed."
         )
         yield invalid_value(where, path, why)
-
-
-def _root(schema: Object, where: str) -> Iterator[Object]:
-    kind = schema.get("type")
-    if not kind:
-        yield required(f"{where}.type", "must not be empty at the root")
-    elif kind != "object":
-        yield invalid_value(f"{where}.type", kind, "must be object at the root")
-    metadata = schema.get("properties", {}).get("metadata")
-    if metadata and set(metadata.get("properties", {})) - {"name", "generateName"}:
-        why = (
-            "Forbidden: must not specify anything other than name and generateName, "
-            "but metadata is implicitly specified"
-        )
-        yield cause("FieldValueForbidden", why, f"{where}.properties[metadata]")
-    yield from _schema(schema, where, typed=False)
-
-
-def _schema(schema: Object, where: str, *, typed: bool = True) -> Iterator[Object]:
-    """A node that says which fields there are; ``typed`` if it must say its own type."""
-    kind = schema.get("type")
-    free = schema.get("x-kubernetes-int-or-string") or schema.get(
-        "x-kubernetes-preserve-unknown-fields"
-    )
-    if not kind and typed and not free:
-        yield required(f"{where}.type", "must not be empty for specified object fields")
-    elif kind and kind not in _TYPES:
-        yield _unsupported(f"{where}.type", kind, _TYPES)
-    for field in _UNSUPPORTED:
-        if schema.get(field):
-            text = f"Forbidden: {field} is not supported"
-            yield cause("FieldValueForbidden", text, f"{where}.{field}")
-    if schema.get("uniqueItems"):
-        text = (
-            "Forbidden: uniqueItems cannot be set to true since the runtime complexity "
-            "becomes quadratic"
-        )
-        yield cause("FieldValueForbidden", text, f"{where}.uniqueItems")
-    if kind == "array" and schema.get("items") is None:
-        yield required(f"{where}.items", "must be specified")
-    if schema.get("properties") and schema.get("additionalProperties") is not None:
-        text = "Forbidden: additionalProperties and properties are mutual exclusive"
-        yield cause("FieldValueForbidden", text, f"{where}.additionalProperties")
-    yield from _pattern(schema, where)
-    yield from _default(schema, where)
-    yield from _list(schema, where)
-    yield from _logical(schema, where)
-    for name, below in schema.get("properties", {}).items():
-        yield from _schema(below, f"{where}.properties[{name}]")
-    for field in ("items", "additionalProperties"):
-        below = schema.get(field)
-        if isinstance(below, dict):
-            yield from _schema(below, f"{where}.{field}")
-
-
-def _pattern(schema: Object, where: str) -> Iterator[Object]:
-    pattern = schema.get("pattern")
-    if pattern and compiled_pattern(pattern) is None and _is_broken(pattern):
-        why = f"must be a valid regular expression, but isn't: error parsing regexp: `{pattern}`"
-        yield invalid_value(f"{where}.pattern", pattern, why)
-
-
-def _is_broken(pattern: str) -> bool:
-    """Neither Python's nor, as far as can be told, Go's, which knows classes that Python lacks."""
-    return not any(mark in pattern for mark in (r"\p", r"\P", "[[:", r"\Q", r"\C", "(?s", "(?U"))
-
-
-def _default(schema: Object, where: str) -> Iterator[Object]:
-    if schema.get("default") is None:
-        return
-    holder = Structural({"type": "object", "properties": {"": schema}})
-    for found in schema_causes(holder, {"": holder.properties[""].coerce(schema["default"])}):
-        yield {**found, "field": f"{where}.default{found['field']}"}
-
-
-def _list(schema: Object, where: str) -> Iterator[Object]:
-    kind = schema.get("x-kubernetes-list-type")
-    if kind is not None and kind not in {"atomic", "set", "map"}:
-        yield _unsupported(f"{where}.x-kubernetes-list-type", kind, ("atomic", "map", "set"))
-    if kind != "map":
-        return
-    keys, items = schema.get("x-kubernetes-list-map-keys") or [], schema.get("items") or {}
-    if not keys:
-        why = "must not be empty if x-kubernetes-list-type is map"
-        yield required(f"{where}.x-kubernetes-list-map-keys", why)
-    if items.get("type") != "object":
-        why = "must be object if parent array's x-kubernetes-list-type is map"
-        yield invalid_value(f"{where}.items.type", items.get("type"), why)
-    elif any(key not in items.get("properties", {}) for key in keys):
-        why = "entries must all be names of item properties"
-        yield invalid_value(f"{where}.x-kubernetes-list-map-keys", keys, why)
-
-
-def _logical(schema: Object, where: str) -> Iterator[Object]:
-    for field in ("allOf", "anyOf", "oneOf", "not"):
-        given = schema.get(field)
-        for index, below in enumerate(given if isinstance(given, list) else [given]):
-            inside = f"{where}.{field}" if field == "not" else f"{where}.{field}[{index}]"
-            if below and below.get("type") and not schema.get("x-kubernetes-int-or-string"):
-                text = "Forbidden: must be empty to be structural"
-                yield cause("FieldValueForbidden", text, f"{inside}.type")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dyninformer.testing.cluster.bodies import UnreadableError, wrong_type
+from dyninformer.testing.cluster.causes import shown
 from dyninformer.testing.cluster.log import Key
 from dyninformer.testing.cluster.metadata import MetadataReader
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import admit
 from dyninformer.testing.cluster.strategies import strategy_of
-from dyninformer.testing.cluster.validation import shown
 from dyninformer.testing.cluster.write_options import WriteOptions
 from dyninformer.testing.status import ApiError, bad_request, cause, conflict, invalid
 

@@ -7,9 +7,9 @@ from typing import Any, Final, NoReturn
 
 from dyninformer.testing.cluster import names
 from dyninformer.testing.cluster.bodies import UnreadableError, type_name
+from dyninformer.testing.cluster.causes import invalid_value, required, shown
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.timestamps import normalized
-from dyninformer.testing.cluster.validation import invalid_value, required, shown
 from dyninformer.testing.status import cause
 
 Object = dict[str, Any]

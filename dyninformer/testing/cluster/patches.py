@@ -9,7 +9,7 @@ from typing import Any, Final
 import jsonpatch
 import jsonpointer
 
-from dyninformer.testing.cluster.bodies import (
+from dyninformer.testing.cluster.json_bodies import (
     MAX_DEPTH,
     BodyError,
     check_depth,

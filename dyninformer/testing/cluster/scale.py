@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dyninformer.testing.cluster.causes import invalid_value
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import value_at, with_value_at
-from dyninformer.testing.cluster.validation import invalid_value
 from dyninformer.testing.status import ApiError, bad_request, invalid
 
 Object = dict[str, Any]

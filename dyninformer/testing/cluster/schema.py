@@ -9,13 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from dyninformer.testing.cluster.bodies import UnreadableError
+from dyninformer.testing.cluster.causes import invalid_value
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.typed import read_typed
-from dyninformer.testing.cluster.validation import (
-    RULES_SKIPPED,
-    invalid_value,
-    schema_causes,
-)
+from dyninformer.testing.cluster.validation import RULES_SKIPPED, schema_causes
 
 Object = dict[str, Any]
 Causes = list[Object]

@@ -140,21 +140,24 @@ class _Reader:
             if not isinstance(value, list):
                 self._refuse(of, value, where)
             inner = of.removeprefix("[]")
-            return [self.value(inner, each, f"{where}[{at}]") for at, each in enumerate(value)]
+            return [self.item(inner, each, f"{where}[{at}]") for at, each in enumerate(value)]
         if of.startswith("map[string]"):
             if not isinstance(value, dict):
                 self._refuse(of, value, where)
             inner = of.removeprefix("map[string]")
-            return {
-                key: "" if each is None and inner == "string" else self.value(inner, each, where)
-                for key, each in value.items()
-            }
+            return {key: self.item(inner, each, where) for key, each in value.items()}
         if of in _SCALARS:
             fits = isinstance(value, _SCALARS[of]) and (of == "bool") == isinstance(value, bool)
             return value if fits else self._refuse(of, value, where)
         if not isinstance(value, dict):
             self._refuse(of, value, where)
         return self.struct(of.removeprefix("v1."), value, where)
+
+    def item(self, of: str, value: Any, where: str) -> Any:
+        """A member of a list or map; a null one is the type's empty value."""
+        if value is None:
+            value = "" if of in {"string", "[]uint8"} else {} if of.startswith("v1.") else None
+        return self.value(of, value, where)
 
     def _bytes(self, value: Any, where: str) -> Any:
         if not isinstance(value, str):

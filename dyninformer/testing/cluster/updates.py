@@ -68,7 +68,7 @@ def _require_valid(draft: Draft, obj: Object, before: Object) -> None:
     resource = draft.resource
     found = update_causes(obj["metadata"], before["metadata"])
     found += found  # the real server looks at metadata twice, and says so
-    if draft.subresource in {"", "status"}:
+    if not draft.subresource:
         found += strategy_of(resource).causes(obj, before)
     found += content_causes(resource, obj)
     if found:

@@ -7,19 +7,16 @@ very long: they come from whoever wrote the CRD, and are trusted as much. A patt
 
 from __future__ import annotations
 
-import base64
-import binascii
-import ipaddress
-import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import urlsplit
 
+from dyninformer.testing.cluster.causes import invalid_value, required, shown
+from dyninformer.testing.cluster.formats import has_format
 from dyninformer.testing.cluster.structural import Structural
-from dyninformer.testing.cluster.timestamps import is_date_time
+from dyninformer.testing.cluster.structure import structure_causes
 from dyninformer.testing.status import cause
 
 Object = dict[str, Any]
@@ -45,29 +42,8 @@ def schema_causes(structural: Structural, obj: Object) -> Causes:
     found += _object(_without_properties(structural.raw), obj, "")
     found += _combined(structural.raw, obj, "")
     found += _restricted_metadata(structural, obj)
-    found += _structure(structural, obj, "", root=True)
+    found += structure_causes(structural, obj, "", root=True)
     return found
-
-
-def shown(value: Any) -> str:
-    """A value as messages quote it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-
-
-def invalid_value(where: str, value: Any, why: str) -> Object:
-    """The most common cause."""
-    return cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {why}", where)
-
-
-def required(where: str, why: str = "") -> Object:
-    """A field that must be there."""
-    text = f"Required value: {why}" if why else "Required value"
-    return cause("FieldValueRequired", text, where)
-
-
-def duplicate(where: str, value: Any) -> Object:
-    """An entry that is there already."""
-    return cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", where)
 
 
 def _without_properties(raw: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -197,7 +173,7 @@ def _number(schema: Mapping[str, Any], value: float, where: str) -> Causes:
         found.append(invalid_value(where, value, f"{where} in body should be {why}"))
 
     step, most, least = (schema.get(key) for key in ("multipleOf", "maximum", "minimum"))
-    if step and not math.isclose(value / step, round(value / step), rel_tol=0, abs_tol=1e-9):
+    if step and not _is_multiple(value, step):
         complain(f"a multiple of {shown(step)}")
     if most is not None:
         if schema.get("exclusiveMaximum") and value >= most:
@@ -210,6 +186,12 @@ def _number(schema: Mapping[str, Any], value: float, where: str) -> Causes:
         elif value < least:
             complain(f"greater than or equal to {shown(least)}")
     return found
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    if isinstance(value, int) and isinstance(step, int):
+        return value % step == 0
+    return abs(math.remainder(value, step)) <= 1e-9 * abs(step)
 
 
 def _array(schema: Mapping[str, Any], value: list[Any], where: str) -> Causes:
@@ -284,52 +266,11 @@ def _combined(schema: Mapping[str, Any], value: Any, where: str) -> Causes:
     return found
 
 
-def _structure(node: Structural, value: Any, where: str, *, root: bool = False) -> Iterator[Object]:
-    """What no OpenAPI keyword says: keyed and set-like lists, embedded objects."""
-    if isinstance(value, list) and node.items is not None:
-        if node.list_type in {"set", "map"}:
-            yield from _repeated(node, value, where)
-        for index, item in enumerate(value):
-            yield from _structure(node.items, item, f"{where}[{index}]")
-    elif isinstance(value, dict):
-        if node.embedded and not root:
-            yield from _embedded(value, where)
-        for name, below in value.items():
-            inner = node.properties.get(name) or node.additional
-            if inner is not None and isinstance(below, (dict, list)):
-                yield from _structure(inner, below, f"{where}.{name}" if where else name)
-
-
-def _repeated(node: Structural, items: list[Any], where: str) -> Iterator[Object]:
-    seen: set[str] = set()
-    for index, item in enumerate(items):
-        identity = item
-        if node.list_type == "map":
-            if not isinstance(item, dict):
-                continue
-            identity = {key: item[key] for key in node.list_keys if key in item}
-        text = shown(identity)
-        if text in seen:
-            yield duplicate(f"{where}[{index}]", identity)
-        seen.add(text)
-
-
-def _embedded(value: Object, where: str) -> Iterator[Object]:
-    for name in ("apiVersion", "kind"):
-        given = value.get(name)
-        if not given:
-            yield required(f"{where}.{name}")
-        elif name == "apiVersion" and str(given).count("/") > 1:
-            why = f"unexpected GroupVersion string: {given}"
-            yield invalid_value(f"{where}.{name}", given, why)
-
-
 def _format(schema: Mapping[str, Any], value: Any, where: str) -> Causes:
     name, kind = schema.get("format"), schema.get("type")
     if not isinstance(value, str):
         return _integer_format(name, kind, value, where)
-    check = _FORMATS.get(str(name))
-    if kind != "string" or check is None or _passes(check, value):
+    if kind != "string" or has_format(str(name), value):
         return []
     text = f"Invalid value: {shown(value)}: {where} in body must be of type {name}: {shown(value)}"
     return [cause("FieldValueTypeInvalid", text, where)]
@@ -347,31 +288,3 @@ def _integer_format(name: Any, kind: Any, value: Any, where: str) -> Causes:
         shape = f"with format {name}" if name else "(default format)"
     text = f'Invalid value: "": Checked value must be of type integer {shape} in {where}'
     return [cause("FieldValueInvalid", text, "<nil>")]
-
-
-def _passes(check: Callable[[str], object], value: str) -> bool:
-    try:
-        return check(value) is not False
-    except (ValueError, binascii.Error):
-        return False
-
-
-def _fully(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern)
-    return lambda value: compiled.fullmatch(value) is not None
-
-
-_UNIT = r"\s*(?:ns|us|µs|ms|s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)"
-_FORMATS: dict[str, Callable[[str], object]] = {
-    "date-time": is_date_time,
-    "datetime": is_date_time,
-    "date": _fully(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"),
-    "ipv4": ipaddress.IPv4Address,
-    "ipv6": ipaddress.IPv6Address,
-    "cidr": lambda value: "/" in value and ipaddress.ip_network(value, strict=False),
-    "uri": lambda value: bool(urlsplit(value).scheme) or value.startswith("/"),
-    "email": _fully(r"[^@\s]+@[^@\s]+"),
-    "uuid": _fully(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"),
-    "byte": lambda value: base64.b64decode(value, validate=True),
-    "duration": _fully(rf"[-+]?(?:\d+(?:\.\d+)?{_UNIT})+|0"),
-}

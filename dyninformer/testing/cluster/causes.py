@@ -1,0 +1,38 @@
+"""The causes of a 422, in the server's words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dyninformer.testing.status import cause
+
+Object = dict[str, Any]
+
+
+def shown(value: Any) -> str:
+    """A value as messages quote it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def invalid_value(where: str, value: Any, why: str) -> Object:
+    """The most common cause."""
+    return cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {why}", where)
+
+
+def required(where: str, why: str = "") -> Object:
+    """A field that must be there."""
+    text = f"Required value: {why}" if why else "Required value"
+    return cause("FieldValueRequired", text, where)
+
+
+def duplicate(where: str, value: Any) -> Object:
+    """An entry that is there already."""
+    return cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", where)
+
+
+def unsupported(where: str, value: Any, supported: tuple[str, ...]) -> Object:
+    """A value that is none of those it may be."""
+    listed = ", ".join(f'"{each}"' for each in supported)
+    text = f"Unsupported value: {shown(value)}: supported values: {listed}"
+    return cause("FieldValueNotSupported", text, where)
