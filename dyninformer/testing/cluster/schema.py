@@ -16,6 +16,9 @@ from dyninformer.testing.cluster.validation import RULES_SKIPPED, schema_causes
 
 Object = dict[str, Any]
 Causes = list[Object]
+_BLOCKING = frozenset(
+    f"FieldValue{why}" for why in ("Required", "NotSupported", "TooLong", "TooMany", "TypeInvalid")
+)
 
 
 def prepare_for_read(resource: Resource, obj: Object) -> Object:
@@ -63,8 +66,12 @@ def content_causes(resource: Resource, obj: Object) -> Causes:
 
 
 def with_rules_note(resource: Resource, causes: Causes) -> Causes:
-    """The causes, and the server's note that its CEL rules were not looked at."""
-    if causes and resource.structural is not None and resource.structural.has_rules:
+    """The causes, and the server's note that its CEL rules were not looked at.
+
+    A value that is merely out of bounds does not keep the rules from being looked at.
+    """
+    blocking = any(each["reason"] in _BLOCKING for each in causes)
+    if blocking and resource.structural is not None and resource.structural.has_rules:
         return [*causes, RULES_SKIPPED]
     return causes
 
