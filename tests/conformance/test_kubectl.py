@@ -18,12 +18,13 @@ from dyninformer.testing.control_plane import find_assets
 from dyninformer.testing.kubeconfig import kubeconfig_text, write_private
 
 if TYPE_CHECKING:
-    from tests.conformance.conftest import Cluster
+    from tests.conformance.cluster import Cluster
 
 _FILES = Path(__file__).parents[1] / "data" / "kubectl"
 
 # One command a line, run one after another in one namespace. "&" starts a command in the
-# background, "wait" ends when all those have. A file is named as in tests/data/kubectl.
+# background and goes on when it watches or polls, "wait" ends when all those have. A file is named
+# as in tests/data/kubectl.
 _READY = '{"status":{"replicas":2,"conditions":[{"type":"Ready","status":"True"}]}}'
 _SCRIPT = r"""
 create -f crd.yaml
@@ -152,8 +153,7 @@ auth whoami
 get events
 api-resources --api-group=kubectl.example
 api-resources --api-group=rbac.authorization.k8s.io -o wide
-api-resources --namespaced=false --api-group=''
-explain gears
+api-resources --namespaced=true --api-group=apps
 explain gear.spec.teeth
 explain gears.spec.mates --recursive
 version
@@ -178,6 +178,8 @@ delete crd gears.kubectl.example
 get gears
 """
 
+_WAITS = re.compile(r"watch=true|404 Not Found")
+_LOG_LINE = re.compile(r"^[EIW]\d{4} .*\n", re.MULTILINE)
 _MASKS = (
     (re.compile(r"https?://127\.0\.0\.1:\d+"), "SERVER"),
     (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UID"),
@@ -185,6 +187,7 @@ _MASKS = (
     (re.compile(r'(resourceVersion"?: ?"?)\d+'), r"\1N"),
     (re.compile(r"(Resource Version: +)\d+"), r"\1N"),
     (re.compile(r'("continue":")[^"]+'), r"\1TOKEN"),
+    (re.compile(r"^[EIW]\d{4} [\d:.]+ +\d+ ", re.MULTILINE), "LOG "),
     (re.compile(r"/tmp/(?:LIVE|MERGED)-\d+"), "TMP"),
     (re.compile(r"\b\d+[smh](?:\d+s)?\b"), "AGE"),
     (re.compile(r" +(?=AGE)|(?<=AGE) +"), " "),
@@ -242,10 +245,13 @@ def _play(kubectl: _Kubectl, namespace: str) -> Iterator[_Said]:
         if command == "wait":
             for earlier, process in running:
                 text, _ = process.communicate(timeout=60)
-                yield _Said(earlier, process.returncode, _masked(text))
+                yield _Said(earlier, process.returncode, _masked(_LOG_LINE.sub("", text)))
             running.clear()
         elif command.startswith("& "):
-            running.append((command, kubectl.start(*shlex.split(command[2:]))))
+            process = kubectl.start(*shlex.split(command[2:]), "-v=6")
+            assert process.stdout is not None
+            assert any(_WAITS.search(line) for line in process.stdout), command
+            running.append((command, process))
         else:
             status, text = kubectl.run(*shlex.split(command))
             yield _Said(command, status, _masked(text))
@@ -272,3 +278,58 @@ def test_every_command_of_the_script_says_the_same(
         if ours != theirs
     ]
     assert not differences, "\n\n".join(differences)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param((), id="table"),
+        pytest.param(("--output-watch-events",), id="events"),
+        pytest.param(("--watch-only", "-o", "name"), id="names"),
+        pytest.param(("-l", "app=mill", "--output-watch-events"), id="selector"),
+    ],
+)
+def test_a_watch_prints_the_same(
+    embedded: Cluster, real: Cluster, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    """``kubectl get -w`` prints the same lines while an object is created, changed and deleted."""
+
+    def play(cluster: Cluster) -> list[str]:
+        namespace = f"kubectl-watch-{len(flags)}"
+        kubectl = _Kubectl(cluster, tmp_path / cluster.kind, namespace)
+        kubectl.run("create", "namespace", namespace)
+        for name in ("old", "conf"):
+            kubectl.run("create", "configmap", name, "--from-literal=a=b")
+            kubectl.run("label", "configmap", name, "app=mill")
+        kubectl.run("delete", "configmap", "conf")
+        watch = kubectl.start("get", "configmaps", "--watch", "-v=6", *flags)
+        assert watch.stdout is not None
+        try:
+            lines: list[str] = []
+            for line in watch.stdout:
+                if "watch=true" in line:
+                    break
+                if not _LOG_LINE.match(line):
+                    lines.append(_masked(line))
+            for command in (
+                "create -f config.yaml", "label configmap conf x=y", "label configmap conf app-",
+                "label configmap conf app=mill", "delete configmap conf",
+                "create configmap last --from-literal=a=b", "label configmap last app=mill",
+            ):  # fmt: skip
+                status, text = kubectl.run(*shlex.split(command))
+                assert status == 0, text
+            for line in watch.stdout:
+                if not _LOG_LINE.match(line):
+                    lines.append(_masked(line))
+                if "last" in line:
+                    return lines
+            return lines
+        finally:
+            watch.kill()
+            watch.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        here, there = pool.map(play, (embedded, real))
+
+    assert here == there

@@ -108,16 +108,16 @@ class TestRefusals:
             (
                 Request("GET", "/apis/ex.io/v1/namespaces/ns1/widgets"),
                 (
-                    'widgets.ex.io is forbidden: User "alice" cannot list resource "widgets" in API '
-                    'group "ex.io" in the namespace "ns1"'
+                    'widgets.ex.io is forbidden: User "alice" cannot list resource "widgets" '
+                    'in API group "ex.io" in the namespace "ns1"'
                 ),
                 {"group": "ex.io", "kind": "widgets"},
             ),
             (
                 Request("GET", "/apis/ex.io/v1/widgets"),
                 (
-                    'widgets.ex.io is forbidden: User "alice" cannot list resource "widgets" in API '
-                    'group "ex.io" at the cluster scope'
+                    'widgets.ex.io is forbidden: User "alice" cannot list resource "widgets" '
+                    'in API group "ex.io" at the cluster scope'
                 ),
                 {"group": "ex.io", "kind": "widgets"},
             ),
@@ -132,8 +132,8 @@ class TestRefusals:
             (
                 Request("GET", "/api/v1/namespaces/ns1/pods"),
                 (
-                    'pods is forbidden: User "alice" cannot list resource "pods" in API group "" in '
-                    'the namespace "ns1"'
+                    'pods is forbidden: User "alice" cannot list resource "pods" in API group "" '
+                    'in the namespace "ns1"'
                 ),
                 {"kind": "pods"},
             ),
