@@ -291,12 +291,16 @@ def test_every_command_of_the_script_says_the_same(
     ],
 )
 def test_a_watch_prints_the_same(
-    embedded: Cluster, real: Cluster, tmp_path: Path, flags: tuple[str, ...]
+    embedded: Cluster,
+    real: Cluster,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    flags: tuple[str, ...],
 ) -> None:
     """``kubectl get -w`` prints the same lines while an object is created, changed and deleted."""
 
     def play(cluster: Cluster) -> list[str]:
-        namespace = f"kubectl-watch-{len(flags)}"
+        namespace = f"kubectl-watch-{request.node.callspec.id}"
         kubectl = _Kubectl(cluster, tmp_path / cluster.kind, namespace)
         kubectl.run("create", "namespace", namespace)
         for name in ("old", "conf"):
@@ -327,7 +331,7 @@ def test_a_watch_prints_the_same(
             return lines
         finally:
             watch.kill()
-            watch.wait()
+            watch.communicate()
 
     with ThreadPoolExecutor(2) as pool:
         here, there = pool.map(play, (embedded, real))
