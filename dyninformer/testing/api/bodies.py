@@ -21,6 +21,7 @@ from dyninformer.testing.status import ApiError, bad_request
 Object = dict[str, Any]
 
 BODY_LIMIT = 3 << 20
+_JSON_TYPES = ("", "application/json")
 _TAKEN = f"application/json, application/yaml, {PROTOBUF}"
 
 
@@ -49,6 +50,8 @@ def read_object(request: Request, resource: Resource) -> tuple[Object, tuple[str
     A custom resource must say its kind; whether kind and apiVersion are those of
     ``resource`` is judged by the writer.
     """
+    if resource.builtin and request.body.strip() == b"null" and media_type(request) in _JSON_TYPES:
+        return {}, ()
     obj, duplicates = read_plain_object(request, resource.kind)
     if not resource.builtin:
         require_kind(obj, resource.kind, request.body)
@@ -63,7 +66,7 @@ def read_plain_object(request: Request, kind: str) -> tuple[Object, tuple[str, .
         if found is None:
             raise unknown_format("application/json, application/yaml")
         return found, ()
-    if form not in ("", "application/json", "application/yaml"):
+    if form not in (*_JSON_TYPES, "application/yaml"):
         raise unknown_format()
     return decode_object(request.body, kind, yaml_body=form == "application/yaml")
 
@@ -75,7 +78,7 @@ def read_delete_options(request: Request) -> Object | None:
     form = media_type(request)
     if form == PROTOBUF:
         return read_protobuf(request.body)
-    if form not in ("", "application/json", "application/yaml"):
+    if form not in (*_JSON_TYPES, "application/yaml"):
         raise unknown_format()
     try:
         value, _ = (decode_yaml if form == "application/yaml" else decode_json)(request.body)

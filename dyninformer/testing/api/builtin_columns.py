@@ -177,7 +177,7 @@ def _service(obj: Object) -> Cells:
     ]
     return [
         _name(obj), spec.get("type", ""), spec.get("clusterIP") or NONE, _external(obj),
-        ",".join(ports) or (NONE if spec else UNKNOWN), _age(obj), _selector(spec.get("selector")),
+        ",".join(ports) or NONE, _age(obj), _selector(spec.get("selector")),
     ]  # fmt: skip
 
 

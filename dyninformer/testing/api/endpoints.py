@@ -21,7 +21,7 @@ from dyninformer.testing.api.discovery import (
 from dyninformer.testing.api.negotiation import Media, negotiate
 from dyninformer.testing.api.openapi import OpenApi
 from dyninformer.testing.messages import Headers, Request, Response
-from dyninformer.testing.status import page_not_found
+from dyninformer.testing.status import ApiError, page_not_found
 
 VERSION = {
     "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36",
@@ -151,6 +151,9 @@ class Endpoints:
 
 def _version(request: Request) -> Response:
     _only_reads(request)
+    if negotiate(request).subtype != "json":
+        message = "406: Not Acceptable\n\nAvailable representations: application/json"
+        raise ApiError(406, "NotAcceptable", message, details={})
     return document_response(dict(VERSION), Media(indented=True))
 
 
