@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -13,55 +12,10 @@ from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.cluster.read_settings import ReadSettings
 from dyninformer.testing.control_plane import ControlPlane
 from tests.conformance import shapes
-from tests.conformance.wire import Answer, Wire
+from tests.conformance.cluster import Cluster, Collection
+from tests.conformance.wire import Wire
 
-Object = dict[str, Any]
 _numbers = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A server, and connections to it as several users."""
-
-    kind: Literal["embedded", "real"]
-    server: ApiServer | ControlPlane
-    admin: Wire
-    alice: Wire
-    """Known to the server, and allowed nothing but discovery."""
-    impostor: Wire
-    """With a token that the server does not know."""
-    anonymous: Wire
-
-
-@dataclass(frozen=True)
-class Collection:
-    """The widgets of one namespace that no other test uses."""
-
-    api: Wire
-    namespace: str
-    path: str
-
-    def create(self, obj: Object) -> Object:
-        answer = self.api.post(self.path, obj)
-        assert answer.status == 201, answer.text
-        created: Object = answer.json
-        return created
-
-    def fill(self, *names: str, **spec: object) -> list[Object]:
-        """Create one widget for each name, in this order."""
-        return [self.create(shapes.widget(name, **spec)) for name in names]
-
-    def at(self, name: str) -> str:
-        return f"{self.path}/{name}"
-
-    def version(self) -> str:
-        """The resourceVersion that a list has now."""
-        return self.api.get(self.path).version
-
-    def merge(self, name: str, patch: Object) -> Answer:
-        answer = self.api.patch(self.at(name), patch)
-        assert answer.status == 200, answer.text
-        return answer
 
 
 @pytest.fixture(scope="session")
@@ -129,6 +83,16 @@ def blobs(api: Wire, namespace: str) -> Collection:
 def group() -> str:
     """An API group that no other test uses."""
     return f"g{next(_numbers)}.io"
+
+
+@pytest.fixture
+def rows(api: Wire, namespace: str, group: str, install: Callable[..., None]) -> Collection:
+    """Rows a, b, c of a resource that no other test uses, in a namespace."""
+    install(shapes.crd(group, "rows", "Row", shapes.ANYTHING))
+    found = Collection(api, namespace, f"/apis/{group}/v1/namespaces/{namespace}/rows")
+    for name in "abc":
+        found.create({"apiVersion": f"{group}/v1", "kind": "Row", "metadata": {"name": name}})
+    return found
 
 
 @pytest.fixture

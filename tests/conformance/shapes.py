@@ -94,7 +94,7 @@ LOOSE = crd("loose.io", "blobs", "Blob", ANYTHING)
 GLOBES = crd("ex.io", "globes", "Globe", ANYTHING, scope="Cluster")
 
 
-def widget(name: str, *, labels: dict[str, str] | None = None, **spec: object) -> Object:
+def widget(name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> Object:
     """A Widget."""
     metadata: Object = {"name": name}
     if labels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.conftest import Cluster, Collection
+from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.shapes import widget
 from tests.conformance.wire import Wire, until
 
@@ -153,7 +153,7 @@ def _grant(api: Wire, widgets: Collection, *verbs: str, names: tuple[str, ...] =
 def test_a_role_grants_its_verbs_in_its_namespace(
     api: Wire, cluster: Cluster, widgets: Collection
 ) -> None:
-    """list is granted; watch, get and other namespaces are not."""
+    """List is granted; watch, get and other namespaces are not."""
     _grant(api, widgets, "list")
     until(lambda: cluster.alice.get(widgets.path).status == 200)
     assert cluster.alice.get(widgets.path, {"watch": "1"}).status == 403
@@ -162,7 +162,7 @@ def test_a_role_grants_its_verbs_in_its_namespace(
 
 
 def test_a_role_can_be_for_one_name(api: Wire, cluster: Cluster, widgets: Collection) -> None:
-    """resourceNames lets one object through, and a list that selects its name."""
+    """ResourceNames lets one object through, and a list that selects its name."""
     widgets.fill("a", "b")
     _grant(api, widgets, "get", "list", names=("a",))
     until(lambda: cluster.alice.get(widgets.at("a")).status == 200)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 
 
 def _short(widgets: Collection, **params: object) -> dict[str, object]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
 
-import pytest
-
-from tests.conformance.conftest import Cluster, Collection
-from tests.conformance.shapes import ANYTHING, CRDS, crd
-from tests.conformance.wire import Answer, Wire, until
+from tests.conformance.cluster import Cluster, Collection
+from tests.conformance.compaction import forget
+from tests.conformance.wire import Answer
 
 EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can "
@@ -19,38 +16,6 @@ EXPIRED = (
     "inconsistent list - objects that were created, modified, or deleted between the time the "
     "first chunk was returned and now may show up in the list."
 )
-
-
-@pytest.fixture
-def rows(api: Wire, namespace: str, group: str, install: Callable[..., None]) -> Collection:
-    """Rows a, b, c of a resource of its own, in a namespace."""
-    install(crd(group, "rows", "Row", ANYTHING))
-    found = Collection(api, namespace, f"/apis/{group}/v1/namespaces/{namespace}/rows")
-    for name in "abc":
-        found.create({"apiVersion": f"{group}/v1", "kind": "Row", "metadata": {"name": name}})
-    return found
-
-
-def forget(cluster: Cluster, rows: Collection) -> None:
-    """Compact, and make the real server's caches notice at once.
-
-    They hold snapshots until their next poll, up to 15 s later; a changed CRD has a
-    new cache, which begins with nothing older than itself.
-    """
-    group = rows.path.split("/")[2]
-    columns = [{"name": "Any", "type": "string", "jsonPath": ".any"}]
-    path = f"{CRDS}/rows.{group}"
-    versions = rows.api.get(path).json["spec"]["versions"]
-    versions[0]["additionalPrinterColumns"] = columns
-    cluster.server.compact()
-    assert rows.api.patch(path, {"spec": {"versions": versions}}).status == 200
-    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
-
-    def rebuilt() -> bool:
-        answer = rows.api.get(rows.path, accept=table)
-        return answer.status == 200 and answer.json["columnDefinitions"][1]["name"] == "Any"
-
-    until(rebuilt)
 
 
 def _expired(cluster: Cluster, rows: Collection) -> tuple[Answer, Answer]:

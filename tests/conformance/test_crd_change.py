@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.shapes import ANYTHING, CRDS, crd, of_object
 from tests.conformance.wire import MERGE, Wire, until
 
@@ -35,6 +35,7 @@ def things(api: Wire, namespace: str, shape: Object, install: Install) -> Collec
 
 
 def thing(group: str, name: str, **spec: object) -> Object:
+    """A Thing."""
     metadata = {"name": name}
     return {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": metadata, "spec": spec}
 
@@ -47,7 +48,7 @@ def change(api: Wire, shape: Object, versions: list[Object]) -> None:
 
 
 def other_schema(shape: Object) -> list[Object]:
-    """b is dropped, and c is there by default."""
+    """B is dropped, and c is there by default."""
     versions = copy.deepcopy(shape["spec"]["versions"])
     with_default = of_object(a=NUMBER, c={"type": "string", "default": "new"})
     versions[0]["schema"] = {"openAPIV3Schema": of_object(spec=with_default)}
@@ -141,6 +142,7 @@ def two(api: Wire, group: str, namespace: str, install: Install) -> tuple[str, s
 
 
 def multi(path: str, name: str) -> Object:
+    """A Multi, in the version that the path names."""
     version = "/".join(path.split("/")[2:4])
     return {"apiVersion": version, "kind": "Multi", "metadata": {"name": name}}
 

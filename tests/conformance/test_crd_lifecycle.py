@@ -29,6 +29,7 @@ def gadgets(shape: Object, namespace: str) -> str:
 
 
 def gadget(shape: Object, name: str, **metadata: object) -> Object:
+    """A Gadget."""
     group = shape["spec"]["group"]
     return {
         "apiVersion": f"{group}/v1",
@@ -38,6 +39,7 @@ def gadget(shape: Object, name: str, **metadata: object) -> Object:
 
 
 def at(shape: Object) -> str:
+    """The path of a CRD."""
     return f"{CRDS}/{shape['metadata']['name']}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.shapes import widget
 from tests.conformance.wire import Wire
 
@@ -32,7 +32,7 @@ def test_a_created_object_is_furnished_by_the_server(widgets: Collection) -> Non
 
 
 def test_the_field_manager_can_be_named(widgets: Collection) -> None:
-    """fieldManager replaces what the User-Agent says."""
+    """FieldManager replaces what the User-Agent says."""
     answer = widgets.api.post(widgets.path, widget("a", size=1), {"fieldManager": "me"})
     assert answer.json["metadata"]["managedFields"][0]["manager"] == "me"
 
@@ -153,11 +153,12 @@ def test_a_bad_name_is_invalid(widgets: Collection, name: str) -> None:
 
 
 def test_no_name_at_all_is_invalid(widgets: Collection) -> None:
-    """name or generateName is required."""
+    """Name or generateName is required."""
     answer = widgets.api.post(widgets.path, {"apiVersion": "ex.io/v1", "kind": "Widget"})
     assert answer.status == 422
     assert answer.json["message"] == (
-        'Widget.ex.io "" is invalid: metadata.name: Required value: name or generateName is required'
+        'Widget.ex.io "" is invalid: '
+        "metadata.name: Required value: name or generateName is required"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.shapes import widget
 from tests.conformance.wire import JSON_PATCH, Wire
 
@@ -145,7 +145,7 @@ def _with(preconditions: dict[str, str]) -> dict[str, object]:
 
 
 def test_preconditions_that_hold_let_the_delete_through(widgets: Collection) -> None:
-    """uid and resourceVersion can be required."""
+    """Uid and resourceVersion can be required."""
     metadata = widgets.fill("a")[0]["metadata"]
     options = _with({"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]})
     assert widgets.api.delete(widgets.at("a"), options).json["status"] == "Success"
@@ -185,7 +185,7 @@ def test_a_dry_delete_deletes_nothing(widgets: Collection) -> None:
 
 
 def test_a_collection_answers_what_it_held(widgets: Collection) -> None:
-    """deletecollection gives the list of before; each object is an event at its own version."""
+    """Deletecollection gives the list of before; each object is an event at its own version."""
     created = widgets.fill("a", "b")
     with widgets.api.watch(widgets.path, {"resourceVersion": widgets.version()}) as watch:
         answer = widgets.api.delete(widgets.path)

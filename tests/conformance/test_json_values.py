@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 
 
 def _kept(blobs: Collection, text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.shapes import GLOBES, crd, of_object, widget
 from tests.conformance.wire import Wire
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.wire import MERGE, pages
 
 
@@ -150,7 +150,7 @@ def test_pages_of_tables_follow_the_same_tokens(widgets: Collection) -> None:
 
 
 def test_an_exact_list_at_a_cut_version_is_paged_too(widgets: Collection) -> None:
-    """limit with resourceVersion and no match means exactly that version."""
+    """Limit with resourceVersion and no match means exactly that version."""
     widgets.fill("a", "b")
     version = widgets.version()
     widgets.api.patch(widgets.at("b"), {"spec": {"size": 5}}, MERGE)

@@ -8,7 +8,7 @@ import json
 import pytest
 import yaml
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.wire import PARTIAL, PARTIAL_LIST, TABLE, Wire
 
 MARK = {"k8s.io/initial-events-end": "true"}
@@ -61,7 +61,7 @@ def test_a_cell_is_the_value_in_its_type(two: Collection) -> None:
 def test_a_row_includes_what_is_asked(
     two: Collection, include: str | None, kind: str | None
 ) -> None:
-    """includeObject is Metadata by default, the whole object, or nothing."""
+    """IncludeObject is Metadata by default, the whole object, or nothing."""
     params = {} if include is None else {"includeObject": include}
     rows = two.api.get(two.path, params, accept=TABLE).json["rows"]
     assert [(row["object"] or {}).get("kind") for row in rows] == [kind, kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 
 FUTURE = "99999999"
 
@@ -116,8 +116,10 @@ _SUPPORTED = 'supported values: "Exact", "NotOlderThan", ""'
         ({"resourceVersionMatch": "Exact"}, f"resourceVersionMatch: {_UNLESS}"),
         (
             {"resourceVersionMatch": "Exact", "resourceVersion": "0"},
-            'resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden '
-            'for resourceVersion "0"',
+            (
+                'resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden '
+                'for resourceVersion "0"'
+            ),
         ),
         (
             {"resourceVersionMatch": "Bogus", "resourceVersion": "5"},
@@ -125,8 +127,10 @@ _SUPPORTED = 'supported values: "Exact", "NotOlderThan", ""'
         ),
         (
             {"resourceVersionMatch": "Exact", "continue": "x"},
-            f"[resourceVersionMatch: {_UNLESS}, resourceVersionMatch: Forbidden: "
-            "resourceVersionMatch is forbidden when continue is provided]",
+            (
+                f"[resourceVersionMatch: {_UNLESS}, resourceVersionMatch: Forbidden: "
+                "resourceVersionMatch is forbidden when continue is provided]"
+            ),
         ),
         (
             {"sendInitialEvents": "true"},

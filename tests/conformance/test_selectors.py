@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.wire import Wire
 
 
@@ -37,13 +37,13 @@ def test_label_selectors_select(labelled: Collection, selector: str, expected: s
         ("x in (", "found '', expected: ',', ')' or identifier"),
         (
             "a=-b-",
-            'values[0][a]: Invalid value: "-b-": a valid label must be an empty string or consist '
+            ('values[0][a]: Invalid value: "-b-": a valid label must be an empty string or consist '
             "of alphanumeric characters, '-', '_' or '.', and must start and end with an "
             "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-            "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+            "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"),
         ),
-        ("x>a", 'values[0]: Invalid value: "a": for \'Gt\', \'Lt\' operators, the value must be '
-                "an integer"),
+        ("x>a", ('values[0]: Invalid value: "a": for \'Gt\', \'Lt\' operators, the value must be '
+                "an integer")),
     ],
     ids=["two words", "open", "value", "not a number"],
 )  # fmt: skip
@@ -87,8 +87,8 @@ def test_a_field_selector_on_the_namespace_selects_among_all(
         ("spec.note=x", "field label not supported: spec.note"),
         ("metadata.labels.x=1", "field label not supported: metadata.labels.x"),
         ("metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"),
-        ("spec.color in (red)", "invalid selector: 'spec.color in (red)'; "
-                                "can't understand 'spec.color in (red)'"),
+        ("spec.color in (red)", ("invalid selector: 'spec.color in (red)'; "
+                                "can't understand 'spec.color in (red)'")),
     ],
     ids=["no selectable field", "a label", "no operator", "a set"],
 )  # fmt: skip
@@ -127,7 +127,7 @@ def test_entering_a_label_selector_is_added_and_leaving_is_deleted(widgets: Coll
 
 
 def test_fields_enter_and_leave_as_labels_do(widgets: Collection) -> None:
-    """selectableFields have the same transitions."""
+    """SelectableFields have the same transitions."""
     widgets.fill("a", color="red")
     params = {"fieldSelector": "spec.color=green", "resourceVersion": widgets.version()}
     with widgets.api.watch(widgets.path, params) as watch:
@@ -162,7 +162,7 @@ def test_what_never_matched_is_never_heard_of(widgets: Collection) -> None:
 
 
 def test_a_watch_on_a_name_sees_that_name_alone(widgets: Collection) -> None:
-    """fieldSelector metadata.name follows one object through deletion and return."""
+    """FieldSelector metadata.name follows one object through deletion and return."""
     params = {"fieldSelector": "metadata.name=a", "resourceVersion": widgets.version()}
     with widgets.api.watch(widgets.path, params) as watch:
         widgets.fill("b", "a")

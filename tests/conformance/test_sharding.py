@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 
 HALF = "0x8000000000000000"
 LOW = f"shardRange(object.metadata.uid, '0x0000000000000000', '{HALF}')"
@@ -79,13 +79,17 @@ _PREFIX = "invalid shard selector: "
     [
         (
             LOW.replace("object.metadata", "metadata"),
-            'unsupported field path "metadata.uid"; supported: '
-            "object.metadata.uid, object.metadata.namespace",
+            (
+                'unsupported field path "metadata.uid"; supported: '
+                "object.metadata.uid, object.metadata.namespace"
+            ),
         ),
         (
             LOW.replace(f"'{HALF}'", "'0x0'"),
-            'hexEnd must be a 0x-prefixed 16-digit hex value, got "0x0" '
-            '(did you mean "0x0000000000000000"?)',
+            (
+                'hexEnd must be a 0x-prefixed 16-digit hex value, got "0x0" '
+                '(did you mean "0x0000000000000000"?)'
+            ),
         ),
         (
             f"shardRange(object.metadata.uid, '{HALF}', '0x0000000000000000')",
@@ -93,8 +97,10 @@ _PREFIX = "invalid shard selector: "
         ),
         (
             f"{LOW} || {HIGH.replace('uid', 'namespace')}",
-            'all shard ranges must use the same field, got "object.metadata.uid" and '
-            '"object.metadata.namespace"',
+            (
+                'all shard ranges must use the same field, got "object.metadata.uid" and '
+                '"object.metadata.namespace"'
+            ),
         ),
     ],
     ids=["field", "digits", "order", "two fields"],

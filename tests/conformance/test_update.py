@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.shapes import widget
 from tests.conformance.wire import APPLY, JSON_PATCH, MERGE, STRATEGIC
 
@@ -203,7 +203,7 @@ def test_a_put_that_changes_nothing_keeps_the_version(widgets: Collection) -> No
 
 
 def test_what_the_server_owns_cannot_be_changed(widgets: Collection) -> None:
-    """uid and creationTimestamp in a patch change nothing."""
+    """Uid and creationTimestamp in a patch change nothing."""
     created = widgets.fill("a")[0]
     answer = widgets.merge("a", {"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z"}})
     assert (
@@ -290,7 +290,7 @@ def test_apply_needs_a_field_manager(widgets: Collection) -> None:
 
 
 def test_force_belongs_to_apply(widgets: Collection) -> None:
-    """force on another patch is invalid."""
+    """Force on another patch is invalid."""
     widgets.fill("a")
     answer = widgets.api.patch(widgets.at("a"), {}, MERGE, {"force": "true"})
     assert answer.status == 422

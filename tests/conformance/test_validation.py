@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.shapes import widget
 
 

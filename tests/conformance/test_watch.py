@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.wire import Wire
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.conftest import Collection
+from tests.conformance.cluster import Collection
 from tests.conformance.wire import Wire
 
 STREAMING = {
@@ -150,8 +150,10 @@ _UNLESS = (
         ({"resourceVersionMatch": "Exact"}, f"[{_UNLESS}, {_UNSUPPORTED}]"),
         (
             {"continue": "abc"},
-            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when "
-            "continue is provided",
+            (
+                "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when "
+                "continue is provided"
+            ),
         ),
     ],
     ids=["no match", "no match, false", "exact", "match alone", "exact alone", "continue"],

@@ -35,10 +35,12 @@ class Answer:
 
     @property
     def text(self) -> str:
+        """The body as text."""
         return self.body.decode()
 
     @property
-    def json(self) -> Any:  # noqa: ANN401 -- whatever JSON holds
+    def json(self) -> Any:
+        """The body as JSON."""
         return json.loads(self.body)
 
     @property
@@ -107,6 +109,7 @@ class Watch:
                 return events
 
     def close(self) -> None:
+        """Hang up."""
         self._response.close()
 
     def __enter__(self) -> Self:
@@ -152,20 +155,25 @@ class Wire:
         accept: str | None = "application/json",
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
+        """GET."""
         return self.send("GET", path, params=params, accept=accept, headers=headers)
 
     def post(self, path: str, body: object, params: Params | None = None) -> Answer:
+        """POST."""
         return self.send("POST", path, body, params=params)
 
     def put(self, path: str, body: object, params: Params | None = None) -> Answer:
+        """PUT."""
         return self.send("PUT", path, body, params=params)
 
     def patch(
         self, path: str, body: object, content_type: str = MERGE, params: Params | None = None
     ) -> Answer:
+        """PATCH."""
         return self.send("PATCH", path, body, content_type=content_type, params=params)
 
     def delete(self, path: str, body: object = None, params: Params | None = None) -> Answer:
+        """DELETE."""
         return self.send("DELETE", path, body, params=params)
 
     def watch(
@@ -187,6 +195,7 @@ class Wire:
         return Watch(response, patience)
 
     def close(self) -> None:
+        """Let the connections go."""
         self._pool.clear()
 
     def _prepare(
@@ -210,11 +219,11 @@ class Wire:
         return f"{self._url}{path}?{urlencode(params)}" if params else self._url + path
 
 
-def until(condition: Any, patience: float = 10) -> Any:  # noqa: ANN401 -- hands on what it is given
+def until(condition: Any, patience: float = 10, why: object = "") -> Any:
     """Call ``condition`` until it is true, and return what it said."""
     deadline = time.monotonic() + patience
     while not (found := condition()):
-        assert time.monotonic() < deadline, f"not true within {patience} s"
+        assert time.monotonic() < deadline, f"{why}: not so within {patience} s"
         threading.Event().wait(0.01)
     return found
 

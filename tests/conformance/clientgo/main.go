@@ -114,6 +114,8 @@ func told(kind string, obj any) report {
 	}
 }
 
+func versionOf(obj any) string { return obj.(*unstructured.Unstructured).GetResourceVersion() }
+
 // inform tells what the handlers of a dynamic informer are told. For each line that
 // comes in, it tells what its lister lists: all of it, or what the line selects.
 func inform(
@@ -123,8 +125,13 @@ func inform(
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
 	generic := factory.ForResource(resource)
 	registration, err := generic.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { tell(told("ADDED", obj)) },
-		UpdateFunc: func(_, obj any) { tell(told("UPDATED", obj)) },
+		AddFunc: func(obj any) { tell(told("ADDED", obj)) },
+		UpdateFunc: func(old, obj any) {
+			// A relist says of every object that it was updated.
+			if versionOf(old) != versionOf(obj) {
+				tell(told("UPDATED", obj))
+			}
+		},
 		DeleteFunc: func(obj any) { tell(told("DELETED", obj)) },
 	})
 	if err != nil {
