@@ -117,10 +117,10 @@ class _Crd(_Builtin):
 
     def prepare(self, obj: Object, before: Object | None) -> Object:
         stored = list((before or {}).get("status", {}).get("storedVersions") or ())
-        status = obj.get("status") or {}
-        if before is None:
-            status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
-        else:
+        status = _BARE_STATUS
+        if before is not None:
+            given = obj.get("status") or {}
+            status = {**_BARE_STATUS, **{k: v for k, v in given.items() if v is not None}}
             stored = list(status.get("storedVersions") or stored)
         for version in obj["spec"]["versions"]:
             if version.get("storage") and version.get("name") not in stored:
@@ -139,6 +139,9 @@ class _Crd(_Builtin):
         return {**found, "served": bool(found.get("served")), "storage": bool(found.get("storage"))}
 
 
+_BARE_STATUS: Final[Object] = {
+    "conditions": None, "acceptedNames": {"plural": "", "kind": ""}
+}  # fmt: skip
 _NONE: Final = Strategy()
 _TYPED: Final = _Builtin()
 _STRATEGIES: Final[dict[GroupResource, Strategy]] = {
