@@ -87,7 +87,8 @@ def _carried(draft: Draft, before: Object) -> Object:
         result.pop("status", None)
         return {**result, "status": obj["status"]} if obj.get("status") is not None else result
     if draft.subresource == "finalize":
-        return {**before, "spec": obj.get("spec") or {}}
+        spec = obj.get("spec") or {}
+        return {**before, "spec": {name: value for name, value in spec.items() if value}}
     if resource.status and not draft.subresource:
         obj = {name: value for name, value in obj.items() if name != "status"}
         if "status" in before:

@@ -279,7 +279,7 @@ def _format(schema: Mapping[str, Any], value: Any, where: str) -> Causes:
 def _integer_format(name: Any, kind: Any, value: Any, where: str) -> Causes:
     if kind != "integer" or isinstance(value, bool):
         return []
-    if isinstance(value, int):
+    if value == int(value):
         limits = {"int32": 2**31, "int64": 2**63}
         if name not in limits or -limits[name] <= value < limits[name]:
             return []

@@ -233,6 +233,8 @@ class Desk:
         )
         assert found is not None, url.path
         part = found.groupdict(default="")
+        if part["plural"] == "finalize":
+            part = {**part, "plural": "namespaces", "name": part["ns"], "ns": "", "sub": "finalize"}
         resource = self.resource(part["plural"], part["group"], part["version"])
         key, body = Key(part["ns"], part["name"]), request.get("body")
         raw = self._translated(body if isinstance(body, str) else json.dumps(body))

@@ -1,0 +1,108 @@
+"""Bodies: what is read from them, and what is said of those that cannot be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dyninformer.testing.cluster.bodies import BodyError, decode_json, decode_object, decode_yaml
+from dyninformer.testing.status import ApiError
+
+AT_VALUE = "looking for beginning of value"
+AT_KEY = "looking for beginning of object key string"
+OF_STRING = "into Go struct field .apiVersion of type string"
+UNRECOGNIZED = "the object provided is unrecognized (must be of type Val): "
+HANDLED = 'Val in version "v1" cannot be handled as a Val: '
+PARSE = f"{UNRECOGNIZED}couldn't get version/kind; json parse error: "
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"", f"{PARSE}unexpected end of JSON input (<empty>)"),
+        (b"{", f"{PARSE}unexpected end of JSON input ({{)"),
+        (b'{"a":NaN}', f"{PARSE}invalid character 'N' {AT_VALUE} ({{\"a\":NaN}})"),
+        (b'{"a":1} x', f"{PARSE}invalid character 'x' after top-level value ({{\"a\":1}} x)"),
+        (b"{'a':1}", f"{PARSE}invalid character '\\'' {AT_KEY} ({{'a':1}})"),
+        (b"\xef\xbb\xbf{}", f"{PARSE}invalid character 'ï' {AT_VALUE} (efbbbf7b7d)"),
+        (b"null", f"{UNRECOGNIZED}Object 'Kind' is missing in 'null' (6e756c6c)"),
+        (
+            b'{"apiVersion":1}',
+            f'{PARSE}json: cannot unmarshal number {OF_STRING} ({{"apiVersion":1}})',
+        ),
+        (
+            b'{"a":1e999}',
+            f"{HANDLED}json: cannot unmarshal number 1e999 into Go value of type float64",
+        ),
+    ],
+)  # fmt: skip
+def test_a_body_that_is_no_object_is_told_of_in_gos_words(raw: bytes, message: str) -> None:
+    """The texts are those of kube-apiserver 1.36."""
+    with pytest.raises(ApiError) as caught:
+        decode_object(raw, "Val")
+    assert (caught.value.code, caught.value.message) == (400, message)
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        (b"[1.0, 1e3, -0.0, 1e21]", [1, 1000, 0, 1e21]),
+        (b"[9007199254740993, 9223372036854775807]", [9007199254740993, 9223372036854775807]),
+        (b"[9223372036854775808]", [9.223372036854775808e18]),
+        (b'["\\ud800", "\xff", "\\ud83d\\ude00"]', ["\ufffd", "\ufffd", "\U0001f600"]),
+    ],
+)
+def test_numbers_and_text_are_kept_as_the_server_keeps_them(raw: bytes, value: Any) -> None:
+    """Whole floats are integers, what passes 64 bits is a float, broken text is U+FFFD."""
+    found, _ = decode_json(raw)
+    assert found == value
+    assert [type(each) for each in found] == [type(each) for each in value]
+
+
+def test_repeated_fields_are_named_by_their_path() -> None:
+    """Each repetition is one complaint; the last value counts."""
+    value, told = decode_json(b'{"m":{"a":1,"a":2},"l":[{"b":1,"b":2,"b":3}]}')
+    assert value == {"m": {"a": 2}, "l": [{"b": 3}]}
+    named = ("m.a", "l[0].b", "l[0].b")
+    assert told == tuple(f'duplicate field "{path}"' for path in named)
+
+
+def test_yaml_becomes_what_json_can_hold() -> None:
+    """Dates stay text, keys become text, yes and no are booleans, repeated keys are told of."""
+    value, told = decode_yaml(b"a: 1\nb: 2020-01-01\nc: yes\nd: {1: 2, no: x}\na: 3\n")
+    assert value == {"a": 3, "b": "2020-01-01", "c": True, "d": {"1": 2, "false": "x"}}
+    assert told == ('line 5: key "a" already set in map',)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"a: [b\n",
+        b"a: &a [*a]\n",
+        b"- " * 100_000,
+        b"!!python/object:os.system x",
+        b"? [a]\n: 1\n",
+        b"a: 1\n---\nb: 2\n",
+        b"a: .inf",
+        b"a: !!int x",
+        b"a: !!timestamp 2020-99-99",
+        b"{" * 100_000,
+        b"a: &a [x,x,x,x,x,x,x,x]\n"
+        + b"".join(
+            f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 8)}]\n".encode()
+            for n in range(12)
+        ),
+    ],
+)
+def test_yaml_that_means_harm_is_refused(raw: bytes) -> None:
+    """Depth, aliases, tags and values beyond JSON end in one kind of error."""
+    with pytest.raises(BodyError):
+        decode_yaml(raw)
+
+
+@pytest.mark.parametrize("raw", [b"[" * 100_000, b'{"a":' * 5000 + b"1" + b"}" * 5000])
+def test_json_that_nests_too_deeply_is_refused(raw: bytes) -> None:
+    """The complaint is the real server's, whose limit is higher."""
+    with pytest.raises(BodyError, match="exceeded max depth"):
+        decode_json(raw)
