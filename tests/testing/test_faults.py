@@ -242,7 +242,7 @@ def test_headers_go_on_for_ever(server: ApiServer, client: Client) -> None:
 def test_any_bytes_can_stand_for_an_answer(server: ApiServer, client: Client) -> None:
     """Also such as are no HTTP."""
     server.faults.add(RawAnswer(b"SSH-2.0-OpenSSH_9.9\r\n"), verb="list")
-    with pytest.raises(ProtocolError, match="SSH-2.0"):
+    with pytest.raises(ProtocolError, match="SSH-2"):
         client.list()
 
 
@@ -416,7 +416,7 @@ def test_a_fault_strikes_only_what_it_is_aimed_at(server: ApiServer, client: Cli
         {"verb": ("delete", "patch")}, {"resource": "widgets/status"}, {"resource": "gadgets"},
         {"namespace": "other"}, {"name": "b"}, {"path": "/api/v1*"},
     ):  # fmt: skip
-        server.faults.add(teapot, **aim)  # type: ignore[arg-type]
+        server.faults.add(teapot, **aim)
     server.faults.add(teapot, user="carol", resource="widgets.ex.io")
     codes = {
         "list": client.list().status,
