@@ -167,6 +167,8 @@ def _all(value: Any, shape: Shape, path: Path, found: Fields) -> None:
 
 
 def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Difference) -> None:
+    if old is new:
+        return  # patches and pruning share what they do not change
     if old is None or new is None:
         if new is not None:
             _all(new, shape, path, found.added)

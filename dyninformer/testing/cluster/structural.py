@@ -105,7 +105,7 @@ class Structural:
             elif below is None and not node.nullable:
                 if name in self.properties and node.default is _ABSENT:
                     dropped.append(name)
-            elif (coerced := node.coerce(below)) is not below:
+            elif not node.inert and (coerced := node.coerce(below)) is not below:
                 changed[name] = coerced
         for name, node in self.with_defaults:
             if value.get(name) is None and not (name in value and node.nullable):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
@@ -94,6 +95,7 @@ _STRUCTS: Final[Mapping[str, Mapping[str, str]]] = {
         "secrets": "[]any", "imagePullSecrets": "[]any", "automountServiceAccountToken": "bool",
     },
 }  # fmt: skip
+_INDEX: Final = re.compile(r"\[\d+\]")
 _HEAD: Final = ("kind", "apiVersion", "metadata")
 _SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,), "bool": (bool,), "int32": (int,), "int64": (int,), "float64": (int, float),
@@ -169,7 +171,7 @@ class _Reader:
         return value
 
     def _refuse(self, of: str, value: Any, where: str) -> NoReturn:
-        field = f"{self._resource.kind}.{where}".replace("[", ".").replace("]", "")
+        field = f"{self._resource.kind}.{_INDEX.sub('', where)}"
         raise UnreadableError(
             f"json: cannot unmarshal {type_name(value)} into Go struct field {field} of type {of}"
         )

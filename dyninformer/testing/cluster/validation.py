@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -150,7 +151,9 @@ def compiled_pattern(pattern: str) -> re.Pattern[str] | None:
         translated = translated.replace(f"[:{name}:]", members)
     translated = re.sub(r"(?<!\\)((?:\\\\)*)\$(?=\)|\||$)", r"\1\\Z", translated)
     try:
-        return re.compile(translated, re.ASCII)
+        with warnings.catch_warnings():  # what may change in Python's patterns is no concern here
+            warnings.simplefilter("ignore")
+            return re.compile(translated, re.ASCII)
     except (re.error, RecursionError, OverflowError):
         return None
 

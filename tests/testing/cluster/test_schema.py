@@ -291,6 +291,7 @@ def test_the_recorded_violations_are_found() -> None:
         (r"^\d+\z", "12", "12\n"),
         (r"^(a|b$)", "b", "cb"),
         (r"^\$[a-z]$", "$a", "a"),
+        (r"^[[a]$", "[", "b"),
     ],
 )
 def test_patterns_mean_what_they_mean_in_go(pattern: str, good: str, bad: str) -> None:
