@@ -6,11 +6,80 @@ Each is also the built-in that a Python user would expect in its place, so that
 
 from __future__ import annotations
 
-__all__ = ["DynInformerError", "JSONPathError", "JSONPathWarning", "SelectorError"]
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = [
+    "AmbiguousResourceError",
+    "CacheSyncError",
+    "ConfigError",
+    "DynInformerError",
+    "JSONPathError",
+    "JSONPathWarning",
+    "NotSyncedWarning",
+    "ObjectNotFoundError",
+    "OptionsConflictError",
+    "SelectorError",
+    "StoppedError",
+    "UnknownIndexError",
+    "UnknownResourceError",
+    "UnreachableError",
+    "WaitTimeoutError",
+]
+
+Object = dict[str, Any]
 
 
 class DynInformerError(Exception):
     """The root of every error that dyninformer raises on purpose."""
+
+
+class ConfigError(DynInformerError, ValueError):
+    """No usable configuration: what was looked for, where, and what to do."""
+
+
+class UnreachableError(DynInformerError, ConnectionError):
+    """The API server could not be asked, or did not answer."""
+
+
+class UnknownResourceError(DynInformerError, LookupError):
+    """The server knows no such resource; the message names what is close."""
+
+
+class AmbiguousResourceError(DynInformerError, LookupError):
+    """The name fits resources of several groups; the message names them."""
+
+
+class ObjectNotFoundError(DynInformerError, LookupError):
+    """The cache holds no such object; the message says whether the cache is synced."""
+
+
+class UnknownIndexError(DynInformerError, LookupError):
+    """The informer has no index of that name; the message lists those it has."""
+
+
+class OptionsConflictError(DynInformerError, ValueError):
+    """Asked for with other options than before; the message names both."""
+
+
+class StoppedError(DynInformerError, RuntimeError):
+    """What was asked needs a running factory or informer, and this one has stopped."""
+
+
+class CacheSyncError(DynInformerError, TimeoutError):
+    """Not all informers synced in time. ``status`` says of each resource how it stands."""
+
+    def __init__(self, message: str, status: Mapping[Any, Any]) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class WaitTimeoutError(DynInformerError, TimeoutError):
+    """The condition was not met in time. ``last`` is the object's last state, None if absent."""
+
+    def __init__(self, message: str, last: Object | None) -> None:
+        super().__init__(message)
+        self.last = last
 
 
 class JSONPathError(DynInformerError, ValueError):
@@ -24,9 +93,13 @@ class JSONPathError(DynInformerError, ValueError):
         self.column = column
 
 
+class SelectorError(DynInformerError, ValueError):
+    """A label or field selector that cannot be used, in the API server's words."""
+
+
 class JSONPathWarning(UserWarning):
     """A path that parses, but can hardly be meant: it finds nothing, or something else."""
 
 
-class SelectorError(DynInformerError, ValueError):
-    """A label or field selector that cannot be used, in the API server's words."""
+class NotSyncedWarning(UserWarning):
+    """A read before the first sync: what it says is not yet the cluster's state."""

@@ -1,0 +1,92 @@
+"""What can be counted, and who counts it.
+
+The library reports to a `Metrics`; by default nobody listens, and that costs a call
+of an empty method. `PrometheusMetrics` needs the extra ``metrics``.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from dyninformer.resource import GroupVersionResource
+
+COUNTERS: Final = {
+    "requests": "Requests to the API server, by verb and code",
+    "relists": "Times the whole collection was read again, by reason",
+    "events": "Changes that the cache took, by type",
+    "unusable_objects": "Objects from the server that could not be read and were skipped",
+    "broken_frames": "Stream lines that were no JSON",
+    "transform_errors": "Objects on which the transform raised",
+    "index_errors": "Objects on which an index function raised, by index",
+    "handler_errors": "Events on which a handler raised, by handler",
+    "handled": "Events that handlers have finished, by handler",
+    "dropped_events": "Events that a stop left undelivered, by handler",
+    "resyncs_skipped": "Resyncs skipped since the handler had not finished the last, by handler",
+}
+GAUGES: Final = {
+    "objects": "Objects in the cache",
+    "synced": "1 once the first whole state is there",
+    "backlog": "Events waiting for a handler, by handler",
+}
+
+
+class Metrics(Protocol):
+    """Told of all in `COUNTERS` and `GAUGES`. Called from many threads; it must not raise."""
+
+    def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
+        """Something happened ``amount`` times."""
+
+    def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        """Something has this value now."""
+
+
+class _NoMetrics:
+    def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
+        pass
+
+    def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        pass
+
+
+NO_METRICS: Final[Metrics] = _NoMetrics()
+
+
+class PrometheusMetrics:
+    """Metrics as prometheus-client has them, each named ``dyninformer_...``.
+
+    ``registry`` is by default the client's global one.
+    """
+
+    def __init__(self, registry: Any = None) -> None:
+        try:
+            import prometheus_client  # noqa: PLC0415 - an extra: only who asks for it pays
+        except ImportError as error:
+            raise ImportError(
+                "PrometheusMetrics needs prometheus-client: pip install 'dyninformer[metrics]'"
+            ) from error
+        self._client = prometheus_client
+        self._registry = registry or prometheus_client.REGISTRY
+        self._lock = threading.Lock()  # guards _made
+        self._made: dict[str, Any] = {}
+
+    def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
+        """Add to ``dyninformer_<name>_total``."""
+        self._labelled("Counter", name, COUNTERS[name], gvr, labels).inc(amount)
+
+    def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        """Set ``dyninformer_<name>``."""
+        self._labelled("Gauge", name, GAUGES[name], gvr, labels).set(value)
+
+    def _labelled(
+        self, kind: str, name: str, text: str, gvr: GroupVersionResource, labels: dict[str, str]
+    ) -> Any:
+        with self._lock:
+            metric = self._made.get(name)
+            if metric is None:
+                make = getattr(self._client, kind)
+                names = ("resource", *sorted(labels))
+                metric = make(f"dyninformer_{name}", text, names, registry=self._registry)
+                self._made[name] = metric
+        return metric.labels(resource=str(gvr), **labels)

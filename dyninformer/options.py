@@ -1,0 +1,150 @@
+"""What a user may choose of one informer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+Object = dict[str, Any]
+IndexFunction = str | Callable[[Object], Iterable[str]]
+"""A JSONPath, or a function from an object to the values it is found under."""
+Namespaces = str | Sequence[str]
+
+ALL_NAMESPACES: Final = ("",)
+DEFAULT_PAGE_SIZE: Final = 500
+_NAMESPACE = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
+
+
+class Drop:
+    """The one value a transform returns to keep an object out of the cache."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "dyninformer.DROP"
+
+
+DROP: Final = Drop()
+
+Transform = Callable[[Object], "Object | Drop"]
+
+
+class ListOptions:
+    """What ``tweak_list_options`` may change; it holds for LIST and WATCH alike."""
+
+    __slots__ = ("field_selector", "label_selector", "limit")
+
+    def __init__(
+        self,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = DEFAULT_PAGE_SIZE,
+    ) -> None:
+        self.label_selector = label_selector
+        self.field_selector = field_selector
+        self.limit = limit
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in self.__slots__:
+            raise AttributeError(
+                f"ListOptions has no {name!r}: only label_selector, field_selector and limit "
+                "can be changed; the rest of the request is the informer's own"
+            )
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in sorted(self.__slots__))
+        return f"ListOptions({shown})"
+
+
+def checked_resync(seconds: float) -> float:
+    """A resync period: 0 is off, anything else at least a second."""
+    if not (seconds == 0 or 1 <= seconds < float("inf")):
+        raise ValueError(f"resync is {seconds!r}: give 0 for none, or 1 second and more")
+    return float(seconds)
+
+
+def checked_namespaces(given: Namespaces | None) -> tuple[str, ...] | None:
+    """The namespaces to watch, each once, in order; ``("",)`` is all, None was not said."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        names: tuple[str, ...] = (given,)
+    else:
+        names = tuple(dict.fromkeys(given))
+        if not names:
+            raise ValueError("namespaces is empty: name at least one, or leave it out for all")
+        if "" in names and names != ALL_NAMESPACES:
+            raise ValueError(
+                'namespaces has "" (all) among others: give all, or the ones to watch, not both'
+            )
+    for name in names:
+        if name and not _NAMESPACE.match(name):
+            raise ValueError(f"{name!r} is no namespace: expected a name like 'kube-system'")
+    return names
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceOptions:
+    """The options of one resource; None, everywhere, leaves it to the factory.
+
+    >>> ResourceOptions(namespaces=["prod", "prod", "dev"]).namespaces
+    ('prod', 'dev')
+    """
+
+    namespaces: Namespaces | None = None
+    """One namespace or several; ``""`` is all."""
+    label_selector: str | None = None
+    field_selector: str | None = None
+    transform: Transform | None = None
+    """Runs once per received object, before the cache: returns what to keep, or DROP."""
+    resync: float | None = None
+    """The period, in seconds, at which handlers are told all objects again; 0 is never."""
+    metadata_only: bool | None = None
+    """Ask for metadata alone: a fraction of the bytes, where spec and status do not matter."""
+    indexers: Mapping[str, IndexFunction] = field(default_factory=dict)
+    page_size: int | None = None
+    """Objects per page of a list."""
+    watch_list: bool | None = None
+    """False never asks for a streaming list."""
+    compress: bool | None = None
+    """False keeps entries as plain JSON: more memory, a little less CPU."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "namespaces", checked_namespaces(self.namespaces))
+        if self.resync is not None:
+            object.__setattr__(self, "resync", checked_resync(self.resync))
+        if self.page_size is not None and (
+            isinstance(self.page_size, bool)
+            or not isinstance(self.page_size, int)
+            or self.page_size < 1
+        ):
+            raise ValueError(f"page_size is {self.page_size!r}: give a whole number from 1")
+        if self.transform is not None and not callable(self.transform):
+            raise TypeError(f"transform is {self.transform!r}: give a function of one object")
+        object.__setattr__(self, "indexers", dict(self.indexers))
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The namespaces to watch, one stream each; ``("",)`` is all of them in one."""
+        return checked_namespaces(self.namespaces) or ALL_NAMESPACES
+
+    def over(self, defaults: ResourceOptions) -> ResourceOptions:
+        """These options, and where they say nothing, the defaults'."""
+        said = {
+            each.name: value
+            for each in fields(self)
+            if each.name != "indexers" and (value := getattr(self, each.name)) is not None
+        }
+        return replace(defaults, **said, indexers={**defaults.indexers, **self.indexers})
+
+    def conflicts(self, used: ResourceOptions) -> list[str]:
+        """What these options ask for that ``used`` has otherwise, as ``name: asked, used``."""
+        found = []
+        for each in fields(self):
+            asked, had = getattr(self, each.name), getattr(used, each.name)
+            if each.name != "indexers" and asked is not None and asked != had:
+                found.append(f"{each.name}: now {asked!r}, before {had!r}")
+        return found
