@@ -124,7 +124,8 @@ def _asked(spec: Object) -> RequestInfo:
 
 
 def _user_info(user: User) -> Object:
-    return {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    uid = {"uid": user.uid} if user.uid else {}
+    return {"username": user.name, **uid, "groups": list(user.groups)}
 
 
 def _refused(field: str, message: str, reason: str = "FieldValueInvalid") -> ApiError:

@@ -11,6 +11,7 @@ from dyninformer.testing.api.answers import document_response, error_response, m
 from dyninformer.testing.api.bodies import BODY_LIMIT, read_plain_object, too_large
 from dyninformer.testing.api.discovery import Discovery
 from dyninformer.testing.api.endpoints import Endpoints
+from dyninformer.testing.api.impersonation import acting_user
 from dyninformer.testing.api.lists import PlainJson
 from dyninformer.testing.api.negotiation import negotiate
 from dyninformer.testing.api.openapi import OpenApi
@@ -84,7 +85,7 @@ class Api:
         """Who asks, once it is clear that they may."""
         if self._access is None:
             return _ANYBODY
-        user = self._access.authenticate(request)
+        user = acting_user(self._access.authenticate(request), request, info, self._rights)
         self._rights.check(user, info)
         return user
 
