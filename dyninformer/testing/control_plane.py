@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import signal
 import tempfile
 import time
@@ -191,6 +190,10 @@ class ControlPlane(ObjectDoor):
         self.kill("kube-apiserver")
         self.start("kube-apiserver")
 
+    def pid(self, process: Process) -> int:
+        """The process id, also of a process that has ended."""
+        return self._processes.pid(process)
+
     def log(self, process: Process) -> str:
         """What a process has printed since the beginning."""
         return self._processes.log(process).read_text(errors="replace")
@@ -202,7 +205,6 @@ class ControlPlane(ObjectDoor):
         self._remote.close()
         for port in self._ports.values():
             port.close()
-        shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,8 @@ _GUARDIAN = 'trap "" INT TERM HUP; cat >/dev/null; [ -z "$1" ] || rm -rf "$1"; k
 
 class Processes:
     """Processes started by name, with their output in ``directory``, and killed together.
+
+    The directory is theirs: it goes when they go.
 
     All belong to the process group of a small shell that waits for the end of a
     pipe: when the Python process goes, by ``kill -9`` too, the shell removes the
@@ -34,12 +37,12 @@ class Processes:
             process_group=0,
         )
         self._finalizer = weakref.finalize(
-            self, _kill_group, os.getpid(), self._guardian, self._children
+            self, _clear_away, os.getpid(), self._guardian, self._children, directory
         )
 
     def start(self, name: str, command: list[str]) -> None:
         """Start ``command`` under ``name``; its output is appended to ``name``.log."""
-        with self.log(name).open("ab") as log:
+        with self._log(name).open("ab") as log:
             self._children[name] = subprocess.Popen(  # noqa: S603 -- the caller's own binaries
                 command,
                 stdin=subprocess.DEVNULL,
@@ -50,6 +53,10 @@ class Processes:
 
     def log(self, name: str) -> Path:
         """Where the output of a process goes."""
+        self._child(name)
+        return self._log(name)
+
+    def _log(self, name: str) -> Path:
         return self.directory / f"{name}.log"
 
     def tail(self, name: str, lines: int = 15) -> str:
@@ -87,7 +94,7 @@ class Processes:
             self.kill(name)
 
     def close(self) -> None:
-        """Kill everything at once. Idempotent."""
+        """Kill everything at once, and remove the directory. Idempotent."""
         self._finalizer()
 
     def _child(self, name: str) -> subprocess.Popen[bytes]:
@@ -99,10 +106,11 @@ class Processes:
             raise KeyError(message) from None
 
 
-def _kill_group(
+def _clear_away(
     owner: int,
     guardian: subprocess.Popen[bytes],
     children: dict[str, subprocess.Popen[bytes]],
+    directory: Path,
 ) -> None:
     if os.getpid() != owner:  # a fork that exits leaves its parent's servers alone
         return
@@ -112,6 +120,7 @@ def _kill_group(
         guardian.stdin.close()
     for process in (*children.values(), guardian):
         process.wait()
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 class ReservedPort:

@@ -150,6 +150,11 @@ describe configmap lit
 describe namespace {namespace}
 auth can-i list gears
 auth whoami
+auth can-i get gears --as=bob
+auth can-i list gears --as=bob
+auth can-i list gears --as=robot --as-group=system:masters
+get gear big --as=bob -o name
+get gears --as=bob
 get events
 api-resources --api-group=kubectl.example
 api-resources --api-group=rbac.authorization.k8s.io -o wide
@@ -337,3 +342,32 @@ def test_a_watch_prints_the_same(
         here, there = pool.map(play, (embedded, real))
 
     assert here == there
+
+
+_NOT_SERVED = {
+    "bindings", "componentstatuses", "deviceclasses", "resourceclaims", "resourceclaimtemplates",
+    "resourceslices",
+}  # fmt: skip
+"""Built-in resources that the embedded server leaves out."""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("command", ["api-resources --no-headers", "api-versions"])
+def test_what_is_served_is_listed_the_same(
+    embedded: Cluster, real: Cluster, tmp_path: Path, command: str
+) -> None:
+    """The same resources and versions are listed, but for the few that are known to be missing."""
+
+    def play(cluster: Cluster) -> list[str]:
+        kubectl = _Kubectl(cluster, tmp_path / cluster.kind, "default")
+        status, text = kubectl.run(*shlex.split(command))
+        assert status == 0, text
+        lines = [" ".join(line.split()) for line in text.splitlines()]
+        return [line for line in lines if "kubectl.example" not in line]
+
+    here, there = play(embedded), play(real)
+    left_out = ("resource.k8s.io/v1",)
+    expected = [
+        line for line in there if line.split()[0] not in _NOT_SERVED and line not in left_out
+    ]
+    assert here == expected
