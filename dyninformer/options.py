@@ -116,11 +116,7 @@ class ResourceOptions:
         object.__setattr__(self, "namespaces", checked_namespaces(self.namespaces))
         if self.resync is not None:
             object.__setattr__(self, "resync", checked_resync(self.resync))
-        if self.page_size is not None and (
-            isinstance(self.page_size, bool)
-            or not isinstance(self.page_size, int)
-            or self.page_size < 1
-        ):
+        if self.page_size is not None and not 1 <= self.page_size < 1 << 31:
             raise ValueError(f"page_size is {self.page_size!r}: give a whole number from 1")
         if self.transform is not None and not callable(self.transform):
             raise TypeError(f"transform is {self.transform!r}: give a function of one object")

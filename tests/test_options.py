@@ -1,0 +1,85 @@
+"""What a user may choose of one informer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dyninformer.options import DROP, ListOptions, ResourceOptions
+
+
+def test_namespaces_are_kept_once_and_in_order() -> None:
+    """S2: repeated namespaces are one."""
+    assert ResourceOptions(namespaces=["b", "a", "b"]).scopes == ("b", "a")
+
+
+@pytest.mark.parametrize("everywhere", [None, "", [""]])
+def test_no_namespace_is_all(everywhere: Any) -> None:
+    """None and "" are all namespaces, in one stream."""
+    assert ResourceOptions(namespaces=everywhere).scopes == ("",)
+
+
+@pytest.mark.parametrize("wrong", [[], ["", "prod"], "Prod", "a/b", ["ok", "../x"]])
+def test_namespaces_that_cannot_be_meant_are_refused(wrong: Any) -> None:
+    """An empty list, all among others, and names that are none are ValueErrors."""
+    with pytest.raises(ValueError, match="namespace"):
+        ResourceOptions(namespaces=wrong)
+
+
+@pytest.mark.parametrize("wrong", [0.5, -1, float("inf"), float("nan")])
+def test_a_resync_period_is_none_or_a_second_at_least(wrong: float) -> None:
+    """S5: 0 is off, 0 < x < 1 a ValueError."""
+    with pytest.raises(ValueError, match="resync"):
+        ResourceOptions(resync=wrong)
+    assert ResourceOptions(resync=0).resync == 0
+    assert ResourceOptions(resync=1).resync == 1
+
+
+@pytest.mark.parametrize("wrong", [0, -5, 1 << 40])
+def test_a_page_has_at_least_one_object(wrong: int) -> None:
+    """A page size is a whole number from 1."""
+    with pytest.raises(ValueError, match="page_size"):
+        ResourceOptions(page_size=wrong)
+
+
+def test_a_transform_is_a_function() -> None:
+    """Anything that cannot be called is a TypeError at once."""
+    with pytest.raises(TypeError, match="transform"):
+        ResourceOptions(transform="nope")  # type: ignore[arg-type]
+
+
+def test_options_stand_over_defaults() -> None:
+    """What is said replaces the default, what is not said keeps it, indexers join."""
+    defaults = ResourceOptions(namespaces="prod", resync=30, indexers={"a": ".a"})
+    merged = ResourceOptions(resync=0, indexers={"b": ".b"}).over(defaults)
+    assert (merged.scopes, merged.resync) == (("prod",), 0)
+    assert merged.indexers == {"a": ".a", "b": ".b"}
+
+
+def test_all_namespaces_can_be_said_over_one() -> None:
+    """The empty name is said, None is not: one resource can be watched everywhere."""
+    assert ResourceOptions(namespaces="").over(ResourceOptions(namespaces="prod")).scopes == ("",)
+
+
+def test_conflicts_name_both_sides() -> None:
+    """What is asked otherwise than before is listed; what is not said conflicts with nothing."""
+    used = ResourceOptions(label_selector="a=b", resync=30)
+    assert ResourceOptions(label_selector="a=c").conflicts(used) == [
+        "label_selector: now 'a=c', before 'a=b'"
+    ]
+    assert ResourceOptions(resync=30, indexers={"x": ".x"}).conflicts(used) == []
+
+
+def test_list_options_have_three_attributes() -> None:
+    """A tweak that sets anything else is told what it may set."""
+    options = ListOptions()
+    options.label_selector, options.limit = "a=b", 10
+    assert repr(options) == "ListOptions(field_selector='', label_selector='a=b', limit=10)"
+    with pytest.raises(AttributeError, match="only label_selector, field_selector and limit"):
+        options.resource_version = "5"
+
+
+def test_drop_says_its_name() -> None:
+    """The value that a transform returns is readable in a message."""
+    assert repr(DROP) == "dyninformer.DROP"
