@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import shutil
 import tempfile
 import threading
@@ -70,6 +71,7 @@ class ApiServer(Door):
         self._tls = tls
         self._guard = threading.Lock()  # guards _directory
         self._directory: Path | None = None
+        self._numbers = itertools.count(1)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due: float | None = None
         cluster = Cluster(
@@ -102,6 +104,14 @@ class ApiServer(Door):
     def start(self) -> None:
         """Listen again, on the same port, after `stop`. Caches are cold, as after any start."""
         self._call(self._backend.restart)
+        self._call(self._listener.open)
+
+    def reset(self) -> None:
+        """Make it as new, and listen: no objects, CRDs, faults, rules, requests or connections.
+
+        The port stays, and users with their tokens.
+        """
+        super().reset()
         self._call(self._listener.open)
 
     def close(self) -> None:
@@ -149,8 +159,7 @@ class ApiServer(Door):
         ca = authority_pem() if self._tls else None
         content = kubeconfig_text(self.url, token or self.token, ca).encode()
         if path is None:
-            name = "kubeconfig" if token is None else f"kubeconfig-{abs(hash(token)):x}"
-            return self._file(name, content)
+            return self._file(f"kubeconfig-{next(self._numbers)}", content)
         write_private(Path(path), content)
         return Path(path)
 

@@ -99,6 +99,13 @@ def test_a_reset_makes_it_as_new(server: ApiServer, client: Client) -> None:
     assert json.loads(client.list().data)["items"] == []
 
 
+def test_a_reset_makes_a_stopped_server_listen(server: ApiServer, client: Client) -> None:
+    """A test that stopped its server leaves a working one to the next."""
+    server.stop()
+    server.reset()
+    assert client.ask("GET", "/readyz").status == 200
+
+
 def test_a_restored_cluster_goes_back_in_time(server: ApiServer, client: Client) -> None:
     """Objects and versions are those of the snapshot, and connections end."""
     server.create(widget("a"))

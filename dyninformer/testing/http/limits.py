@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The real server's limits, where it has them."""
+    """The real server's limits, where it has them.
+
+    >>> from dyninformer.testing import ApiServer, Limits
+    >>> with ApiServer(limits=Limits(idle_seconds=1)):  # keep-alive connections soon go stale
+    ...     pass
+    """
 
     head_bytes: int = (1 << 20) + 4096
     """Request line and headers; more is a 431."""

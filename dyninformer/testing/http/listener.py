@@ -16,6 +16,8 @@ from dyninformer.testing.http.wire import Wire
 
 _HOST = "127.0.0.1"
 _BACKLOG = 1024
+_TLS_HANDSHAKE = b"\x16"
+_NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HANDSHAKE_SECONDS = 10.0
 _GOODBYE_SECONDS = 1.0
 """How long a client is given to answer the end of TLS with its own."""
@@ -136,12 +138,35 @@ class Listener:
 
     async def _greet(self, sock: socket.socket) -> None:
         """From an accepted socket to a connection, through the handshake of TLS if there is one."""
+        if self._tls is not None and await self._first_byte(sock) != _TLS_HANDSHAKE:
+            await self._turn_away(sock)
+            return
         await self._loop.connect_accepted_socket(
             lambda: Wire(self._connected, self._lost),
             sock, ssl=self._tls,
             ssl_handshake_timeout=_HANDSHAKE_SECONDS if self._tls else None,
             ssl_shutdown_timeout=_GOODBYE_SECONDS if self._tls else None,
         )  # fmt: skip
+
+    async def _first_byte(self, sock: socket.socket) -> bytes:
+        """What the client begins with, left where it is; empty if it has left."""
+        readable = asyncio.Event()
+        self._loop.add_reader(sock, readable.set)
+        try:
+            async with asyncio.timeout(_HANDSHAKE_SECONDS):
+                await readable.wait()
+        finally:
+            self._loop.remove_reader(sock)
+        return sock.recv(1, socket.MSG_PEEK)
+
+    async def _turn_away(self, sock: socket.socket) -> None:
+        """Tell a client that speaks no TLS, in words that it can read."""
+        with sock, contextlib.suppress(TimeoutError, OSError):
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await self._loop.sock_sendall(sock, _NO_TLS)
+                sock.shutdown(socket.SHUT_WR)
+                while await self._loop.sock_recv(sock, 1 << 16):
+                    pass
 
     def _greeted(self, task: asyncio.Task[None]) -> None:
         sock = self._greetings.pop(task)

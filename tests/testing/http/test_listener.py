@@ -62,10 +62,12 @@ def test_a_client_that_never_shakes_hands_is_let_go_at_the_end() -> None:
         assert sock.recv(1) == b""
 
 
-def test_a_client_without_tls_does_not_disturb_the_others() -> None:
-    """It is turned away, and the next one is served."""
+def test_a_client_without_tls_is_told_so() -> None:
+    """In plain HTTP, as the real server does; the next one is served."""
     context = ssl.create_default_context(cadata=authority_pem().decode())
     with running(tls=server_context()) as shell:
-        shell.say(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        answer = shell.say(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", half_close=True)
+        assert answer.startswith(b"HTTP/1.0 400 Bad Request")
+        assert answer.endswith(b"Client sent an HTTP request to an HTTPS server.\n")
         with urllib3.PoolManager(ssl_context=context, retries=False) as pool:
             assert pool.request("GET", f"{shell.url}/x").status == 200
