@@ -44,7 +44,7 @@ def require_replicas(resource: Resource, obj: Object) -> None:
 
 def scaled(resource: Resource, obj: Object, scale: Object) -> Object:
     """``obj`` with the replicas that a written Scale asks for."""
-    if scale.get("kind") not in {None, "Scale"}:
+    if (scale.get("kind") or "Scale") != "Scale":
         raise bad_request(f"the object is a {scale.get('kind')}, not a Scale")
     given = scale.get("metadata")
     given = given if isinstance(given, dict) else {}

@@ -34,8 +34,9 @@ def _merge_map(target: Object, patch: Object, shape: Shape) -> Object | None:
         return None
     if directive == "replace":
         return {name: value for name, value in patch.items() if name != "$patch"}
-    if directive not in {None, "merge"}:
-        raise ApiError(500, None, f"unknown patch type: {directive} in map: {go_text(patch)}")
+    if directive is not None and directive != "merge":
+        told = f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}"
+        raise ApiError(500, None, told)
     result = dict(target)
     _retain_keys(result, patch)
     for name, value in patch.items():

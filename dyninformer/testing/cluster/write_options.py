@@ -139,7 +139,7 @@ class _DeleteBody:
     def __init__(self, body: object) -> None:
         options = body if isinstance(body, dict) else {}
         kind = options.get("kind")
-        if not isinstance(body, dict) or kind not in {None, "DeleteOptions"}:
+        if not isinstance(body, dict) or (kind or "DeleteOptions") != "DeleteOptions":
             raise bad_request(f"the body of a DELETE must be DeleteOptions, not {kind}")
         dry_run = options.get("dryRun") or []
         values = dry_run if isinstance(dry_run, list) else [dry_run]

@@ -203,6 +203,7 @@ def test_finalizers_merge_by_value() -> None:
     ("patch", "message"),
     [
         ({"$patch": "nope"}, "unknown patch type: nope in map: map[$patch:nope]"),
+        ({"$patch": ["a", {}]}, "unknown patch type: [a map[]] in map: map[$patch:[a map[]]]"),
         (
             pod(containers=[{"image": "a"}]),
             "map: map[image:a] does not contain declared merge key: name",
