@@ -283,7 +283,7 @@ def _field(schema: Object) -> Object:
         ({"group": ""}, "spec.group: Required value"),
         ({"versions": []}, "status.storedVersions: Invalid value: null"),
         ({"names": {"plural": "bads"}}, "spec.names.kind: Required value"),
-        ({"preserveUnknownFields": True}, "spec.preserveUnknownFields: Invalid value: true: cannot"),
+        ({"preserveUnknownFields": True}, "preserveUnknownFields: Invalid value: true: cannot"),
         ({"group": "foo.k8s.io"}, "protected groups must have approval annotation"),
         ({"conversion": {"strategy": "Webhook"}}, "required when strategy is set to Webhook"),
     ],
