@@ -125,12 +125,15 @@ class _Run:
 
     def walk(self, values: Values, node: Node) -> Values:
         found = _WALKERS[type(node)](self, values, node)
-        self.work -= len(found) + 1
+        self.spend(len(found) + 1)
+        return found
+
+    def spend(self, work: int) -> None:
+        self.work -= work
         if self.work < 0:
             raise JSONPathError(
                 f"gave up after {MAX_WORK} values: the expression multiplies what it finds"
             )
-        return found
 
     def path(self, values: Values, node: Path) -> Values:
         for part in node.nodes:
@@ -172,6 +175,7 @@ class _Run:
             value = waiting.pop()
             children = _children(value)
             if children:
+                self.spend(1)
                 found.append(value)
                 if not isinstance(value, str):
                     waiting.extend(reversed(children))
@@ -205,7 +209,7 @@ class _Run:
                 found.extend(item for item in value if self.exists(item, node))
             else:
                 for item in value:
-                    self.work -= 1
+                    self.spend(1)
                     if self.passes(item, node, values, found):
                         found.append(item)
         return found

@@ -207,7 +207,8 @@ def _is_bare_word(before: Any, token: Any) -> bool:
 def _malformed(text: str, bad: Exception) -> JSONPathError:
     message = str(bad)
     if near := _NEAR_TOKEN.match(message):
-        return explain(text, f"{near[2]!r} is not expected here", int(near[1]) + 1)
+        fix = f"$.{text[1:]}" if re.match(r"\$\w", text) else None
+        return explain(text, f"{near[2]!r} is not expected here", int(near[1]) + 1, fix)
     if odd := _CHARACTER.match(message):
         problem = f"{odd[2]!r} cannot stand here; names with other than a-z, 0-9, _, - need quotes"
         if odd[2] in "{}":
@@ -230,6 +231,8 @@ def _make_safe(root: Any, text: str) -> int:
         descents += type(node).__name__ == "Descendants"
         if getattr(node, "op", None) == "=~":
             node.find = partial(_matches, node.target, BoundedRegex(node.value))
+        elif getattr(node, "op_symbol", None) == "*":
+            node.op = _times
         elif type(node).__name__ == "Sub":
             node.regex = BoundedRegex(node.expr)
         waiting.extend((child, depth + 1) for child in _inside(node))
@@ -252,6 +255,14 @@ def _matches(target: Any, regex: BoundedRegex, datum: Any) -> list[Any]:
     """What an expression with ``=~`` finds; a value that is no text matches nothing."""
     found = target.find(datum)
     return [each for each in found if isinstance(each.value, str) and regex.search(each.value)]
+
+
+def _times(left: Any, right: Any) -> Any:
+    """A product; text times a number is the text again and again, up to a limit."""
+    for some, other in ((left, right), (right, left)):
+        if isinstance(some, str | list) and isinstance(other, int) and len(some) * other > MAX_WORK:
+            raise JSONPathError("a text or a list multiplied by a number gets too long")
+    return left * right
 
 
 def _check_depth(root: Any, descents: int, text: str) -> None:

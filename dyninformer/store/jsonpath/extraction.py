@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 
 from dyninformer.store.jsonpath.layout import Branch
-from dyninformer.store.jsonpath.shape import At, Each, Expression, Key, Shape, Step, Where
+from dyninformer.store.jsonpath.shape import At, Expression, Key, Shape, Step, Where
 
 Values: TypeAlias = list[Any]
 Extract: TypeAlias = Callable[[Any], Values]
@@ -23,7 +23,7 @@ def extraction(expression: Expression, top: Branch, covered: int) -> Extract:
     """How to find an expression's values in a decoded top, whose steps cover so many of its."""
     if not covered:
         # The whole object was decoded. Only its first step may be a key.
-        return lambda root: expression.find(root)
+        return expression.find
     steps = expression.shape[:covered]
     extract = _extract(expression, top, steps)
     if covered == len(expression.shape) and not expression.rest:

@@ -14,8 +14,8 @@ from dyninformer.store.jsonpath.evaluate import (
     evaluate,
     follow,
 )
+from dyninformer.store.jsonpath.int64 import within_int64
 from dyninformer.store.jsonpath.nodes import Field, Filter, Node, Path, Slice, Template, Text, Word
-from dyninformer.store.jsonpath.printing import has_large, within_int64
 from dyninformer.store.jsonpath.shape import At, Each, Key, Shape, Step, Where, compilable
 from dyninformer.store.jsonpath.spelling import spell_column, spell_relaxed, spell_template
 
@@ -53,7 +53,7 @@ class KubectlExpression:
         """Values as client-go holds them: whole numbers past 64 bits are floats there."""
         if len(values) == 1 and type(values[0]) is str:
             return values
-        return within_int64(values) if has_large(values) else values
+        return within_int64(values)
 
     def follow(self, start: int, values: Values) -> Values:
         """What is found from values, by the nodes behind the first ``start``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dyninformer.errors import JSONPathError
 
 _WIDTH = 96
+_LONGEST = 200
 
 
 def explain(source: str, problem: str, column: int, fix: str | None = None) -> JSONPathError:
@@ -16,6 +17,8 @@ def explain(source: str, problem: str, column: int, fix: str | None = None) -> J
              ^
     did you mean .spec.x[*]?
     """
+    if len(problem) > _LONGEST:
+        problem = f"{problem[: _LONGEST - 3]}..."
     lines = [f"{problem}, at column {column}", *_caret(source, column)]
     if fix is not None:
         lines.append(f"did you mean {fix}?")

@@ -66,7 +66,7 @@ class JSONPath:
             self.parsed = _cache.get(kubectl.template, expression, allow_missing_keys)
         else:
             self.parsed = _cache.get(kubectl.relaxed, expression, allow_missing_keys)
-        self._warn()
+        _warn(expression, self.parsed.doubts, stacklevel=3)
 
     @classmethod
     def template(cls, text: str, *, allow_missing_keys: bool = True) -> JSONPath:
@@ -109,12 +109,8 @@ class JSONPath:
         path = cls.__new__(cls)
         path.expression = expression
         path.parsed = parsed
-        path._warn()
+        _warn(expression, parsed.doubts, stacklevel=4)
         return path
-
-    def _warn(self) -> None:
-        for doubt in self.parsed.doubts:
-            warnings.warn(f"{self.expression}: {doubt}", JSONPathWarning, stacklevel=3)
 
     @property
     def dialect(self) -> str:
@@ -184,3 +180,8 @@ class JSONPath:
     def _identity(self) -> tuple[str, str, str, bool]:
         """The text, and what it was read as: ``{x}`` is not the same in every reading."""
         return self.expression, self.dialect, self.parsed.text, self.parsed.allow_missing
+
+
+def _warn(expression: str, doubts: tuple[str, ...], stacklevel: int) -> None:
+    for doubt in doubts:
+        warnings.warn(f"{expression}: {doubt}", JSONPathWarning, stacklevel=stacklevel)

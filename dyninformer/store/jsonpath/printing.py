@@ -74,29 +74,6 @@ def as_float(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def has_large(values: list[Any]) -> bool:
-    """Whether a whole number past 64 bits is anywhere in the values."""
-    waiting = list(values)
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-        elif isinstance(value, int) and kind(value) == "float":
-            return True
-    return False
-
-
-def within_int64(value: Any) -> Any:
-    """A value with each whole number past 64 bits made the float that Go makes of it."""
-    if isinstance(value, dict):
-        return {key: within_int64(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [within_int64(each) for each in value]
-    return as_float(value) if isinstance(value, int) and kind(value) == "float" else value
-
-
 def print_float(value: float) -> str:
     """A float64 as Go's ``%v``: shortest digits, an exponent from 1e+06 up and 1e-05 down."""
     if not math.isfinite(value):

@@ -110,18 +110,18 @@ def _measure(pattern: str) -> tuple[int, int]:
                 "which filters do not allow"
             )
         at = match.end()
-        token = match.lastgroup
-        if token == "open":
+        found = match.lastgroup
+        if found == "open":
             groups.append(_Group())
-        elif token == "close":
+        elif found == "close":
             last = groups.pop()
             _merge(groups[-1], last)
-        elif token == "branch":
+        elif found == "branch":
             groups[-1].choices += 1
             groups[-1].varies = True
-        elif token == "repeat":
+        elif found == "repeat":
             _repeat(groups[-1], last, match[0], pattern)
-        elif token != "flags":
+        elif found != "flags":
             last = _Group()
     whole = groups[0]
     if whole.repeats > MAX_REPEATS or whole.choices > _MAX_CHOICES:

@@ -7,12 +7,12 @@ it meets an object.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from dyninformer.errors import JSONPathError
 from dyninformer.store.jsonpath.messages import explain
-from dyninformer.store.jsonpath.nodes import Field, Filter, Node, Path, Template, Text, Union, Word
+from dyninformer.store.jsonpath.nodes import Field, Filter, Node, Path, Template, Union, Word
 from dyninformer.store.jsonpath.parser import parse
 
 _RELAXED = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
@@ -36,13 +36,12 @@ def relaxed_template(expression: str) -> str:
 def _relax(expression: str) -> tuple[str, int]:
     """The template, and what to add to a place in it to get the place in the expression."""
     match = _RELAXED.fullmatch(expression)
+    if not expression:
+        raise JSONPathError("the expression is empty; write a path as .spec.x", column=1)
     if match is None:
         at = next((at for at, char in enumerate(expression) if char in "{}"), 0)
-        raise explain(
-            expression,
-            "one path is wanted here, as x.y, .x.y, {x.y} or {.x.y}" if expression else "no path",
-            at + 1,
-        )
+        problem = "one path is wanted here, as x.y, .x.y, {x.y} or {.x.y}"
+        raise explain(expression, problem, at + 1)
     group = 1 if match[1] else 2
     return "{." + match[group] + "}", match.start(group) - 2
 
@@ -82,39 +81,49 @@ def _parsed(template: str, source: str, shift: int) -> Template:
 
 def _checked(template: Template, source: str) -> Template:
     """Refuse what fails on every object: a stray word, an end without a range."""
-    open_ranges = ranges = 0
-    for part in template:
-        for word in _words(part):
-            if word.name == "range":
-                open_ranges += 1
-                ranges += 1
-            elif word.name == "end":
-                open_ranges -= 1
-            else:
-                raise _stray_word(word, source)
-            if open_ranges < 0:
-                raise explain(source, "{end} without a {range} before it", word.column)
-            if ranges > _MAX_RANGES:
-                raise explain(source, f"more than {_MAX_RANGES} ranges", word.column)
-    return template
-
-
-def _words(part: Text | Path) -> Iterator[Word]:
-    if isinstance(part, Path):
-        yield from (node for node in part.nodes if isinstance(node, Word))
-
-
-def _stray_word(word: Word, source: str) -> JSONPathError:
+    flaw = _flaw(template)
+    if flaw is None:
+        return template
+    problem, word = flaw
     at = word.column - 1
     fixed = source[:at].rstrip(" ").removesuffix(".") + "." + source[at:]
-    if not _parses(fixed):
-        return explain(source, f"the word {word.name!r} means nothing here", word.column)
-    return explain(source, f"a name must follow a dot: {word.name!r}", word.column, fixed)
+    if word.name in {"range", "end"} or not _parses(fixed):
+        raise explain(source, problem, word.column)
+    raise explain(source, f"a name must follow a dot: {word.name!r}", word.column, fixed)
 
 
-_REPAIRS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\[\s*\"([^\"\]]*)\"\s*\]"), r"['\1']"),
-    (re.compile(r"\[\s*'?([A-Za-z_][\w/-]*)'?\s*\]"), r"['\1']"),
+def _flaw(template: Template) -> tuple[str, Word] | None:
+    """What is wrong with a word, and the word."""
+    open_ranges = ranges = 0
+    for word in _words(template):
+        if word.name == "range":
+            open_ranges += 1
+            ranges += 1
+        elif word.name == "end":
+            open_ranges -= 1
+        else:
+            return f"the word {word.name!r} means nothing here", word
+        if open_ranges < 0:
+            return "{end} without a {range} before it", word
+        if ranges > _MAX_RANGES:
+            return f"more than {_MAX_RANGES} ranges", word
+    return None
+
+
+def _words(template: Template) -> Iterator[Word]:
+    for part in template:
+        if isinstance(part, Path):
+            yield from (node for node in part.nodes if isinstance(node, Word))
+
+
+def _as_key(match: re.Match[str]) -> str:
+    """A key in brackets as it has to be written: quoted, its dots escaped."""
+    return f"['{match[1].replace('.', chr(92) + '.')}']"
+
+
+_REPAIRS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"\[\s*\"([^\"\]]*)\"\s*\]"), _as_key),
+    (re.compile(r"\[\s*'?([A-Za-z_][\w./-]*)'?\s*\]"), _as_key),
     (re.compile(r"\[\?\(?([^()\]]*?)\)?\](?!\])"), r"[?(\1)]"),
     (re.compile(r"\[\?\(\((.*)\)\)\]"), r"[?(\1)]"),
     (re.compile(r"\[\*\*\]"), "[*]"),
@@ -151,10 +160,9 @@ def _likely(source: str) -> str | None:
 def _parses(expression: str) -> bool:
     try:
         template = expression if "{" in expression else _relax(expression)[0]
-        _checked(parse(template), template)
+        return _flaw(parse(template)) is None
     except JSONPathError:
         return False
-    return True
 
 
 def doubt(expression: str, template: Template) -> str | None:

@@ -41,6 +41,7 @@ def spelled(value: Any, *, repeat: Any = None) -> str:
 
 
 def escaped(key: str) -> str:
+    """A key as kubectl's dialect wants it."""
     return "".join(f"\\{char}" if char in "./" else char for char in key)
 
 
@@ -55,9 +56,9 @@ kubectl_steps = st.one_of(
     ),
     st.sampled_from(["[?(@.a)]", "[?(@.a!='a')]", "[?(@.a==1)]", "[?(@.a==@.b)]", "..a", " 'x'"]),
 )
-kubectl_paths = st.lists(kubectl_steps, min_size=1, max_size=5).map(lambda steps: "".join(steps))
-kubectl_templates = kubectl_paths.map(lambda path: "{" + path + "}") | st.lists(
-    kubectl_paths.map(lambda path: "{" + path + "}") | st.sampled_from(["-", "{range .a[*]}"]),
+kubectl_paths = st.lists(kubectl_steps, min_size=1, max_size=5).map("".join)
+kubectl_templates = kubectl_paths.map("{{{}}}".format) | st.lists(
+    kubectl_paths.map("{{{}}}".format) | st.sampled_from(["-", "{range .a[*]}"]),
     max_size=3,
 ).map("".join)
 
@@ -78,6 +79,7 @@ expressions = kubectl_templates | extended_paths
 
 
 def path_of(expression: str) -> JSONPath:
+    """The path, of whichever dialect; a malformed one is no example."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JSONPathWarning)
         try:
@@ -95,6 +97,7 @@ def outcome(path: JSONPath, obj: Any) -> Any:
 
 
 def exact(value: Any) -> Any:
+    """A value with the types of its parts, and the sign of its zeros."""
     if isinstance(value, list):
         return [exact(each) for each in value]
     if isinstance(value, dict):
