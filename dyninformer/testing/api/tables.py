@@ -42,6 +42,8 @@ _AGE_TEXT = (
 )
 _AGE = Column("Age", "date", ".metadata.creationTimestamp", description=_AGE_TEXT)
 
+_KEPT = 1000
+
 # A row is kept with each age as its moment between two of these, which no JSON text holds
 # unescaped: filling in the ages of a list is one substitution.
 _MARK = b"\x00"
@@ -153,6 +155,8 @@ class Tables:
     def _columns(self, resource: Resource) -> bytes:
         found = self._definitions.get(resource)
         if found is None:
+            if len(self._definitions) > _KEPT:  # each change of a CRD makes a new Resource
+                self._definitions.clear()
             found = encode([_definition(each) for each in _all_columns(resource)], sort=False)
             self._definitions[resource] = found
         return found
