@@ -10,14 +10,18 @@ from typing import Any
 import yaml
 
 Object = dict[str, Any]
-Source = str | os.PathLike[str] | Mapping[str, Any]
+Source = str | os.PathLike[str] | Mapping[str, Any] | list[Any] | tuple[Any, ...]
 
 
 def manifests(source: Source) -> Iterator[Object]:
     """The objects of a mapping, a YAML or JSON file, or a folder of such files in name order.
 
-    A List counts as its items.
+    A List counts as its items, and a list of such sources as each of them.
     """
+    if isinstance(source, (list, tuple)):
+        for each in source:
+            yield from manifests(each)
+        return
     if isinstance(source, Mapping):
         documents: list[Any] = [dict(source)]
     else:

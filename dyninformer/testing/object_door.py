@@ -31,7 +31,7 @@ class ObjectDoor(ABC):
         """Let time pass until ``condition`` holds; false if it does not in time."""
 
     def install(self, *sources: Source, timeout: float = 10) -> None:
-        """Put in place what YAML or JSON files, folders of them, or dicts hold.
+        """Put in place what YAML or JSON files, folders of them, dicts, or lists of these hold.
 
         CRDs come first, then namespaces, and every CRD is served before the rest is
         written. What is there already is written over.

@@ -169,7 +169,7 @@ def test_objects_are_installed_from_files_folders_lists_and_dicts(
     (folder / "a.yaml").write_text("\n---\n".join(json.dumps(each) for each in (*objects, GLOBES)))
     (tmp_path / "one.json").write_text(json.dumps(widget("c")))
     for _ in range(2):
-        server.install(folder, tmp_path / "one.json", widget("d"), WIDGETS)
+        server.install(folder, str(tmp_path / "one.json"), [widget("d"), WIDGETS])
     assert [obj["metadata"]["name"] for obj in server.list("widgets")] == ["a", "b", "c", "d"]
     assert server.list("globes") == []
 
