@@ -24,6 +24,7 @@ from dyninformer.testing.faults import (
     EndEarly,
     Ending,
     EndlessHeaders,
+    Fault,
     HttpStatus,
     InjectLine,
     LoseAnswer,
@@ -39,6 +40,7 @@ from dyninformer.testing.faults import (
     TruncateGzip,
     WithholdBookmarks,
 )
+from tests.conformance.shapes import WIDGETS
 from tests.testing.conftest import WIDGETS_PATH, Client, widget
 
 
@@ -244,6 +246,17 @@ def test_any_bytes_can_stand_for_an_answer(server: ApiServer, client: Client) ->
     server.faults.add(RawAnswer(b"SSH-2.0-OpenSSH_9.9\r\n"), verb="list")
     with pytest.raises(ProtocolError, match="SSH-2"):
         client.list()
+
+
+@pytest.mark.parametrize("fault", [Reset(after_lines=2), Truncate(after_lines=2)], ids=repr)
+def test_connections_break_under_tls_too(connect: Callable[..., Client], fault: Fault) -> None:
+    """Without the end of TLS, and without the terminating chunk."""
+    with ApiServer(tls=True) as server:
+        server.install(WIDGETS, [widget(name) for name in "abc"])
+        server.faults.add(fault, verb="watch")
+        lines, error = read_lines(connect(server).watch())
+        assert len(lines) == 3
+        assert isinstance(error, ProtocolError)
 
 
 # What is said.
