@@ -1,0 +1,33 @@
+"""What became of one key: the store tells it to whoever delivers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+
+Payload: TypeAlias = bytes
+"""An entry of the store: an object's JSON bytes, as the codec packed them."""
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """One step of one key. Added where there is no ``old``, deleted where there is no ``new``.
+
+    It holds the store's own entries, and is nothing that the garbage collector looks at.
+    """
+
+    key: str
+    old: Payload | None
+    new: Payload | None
+    initial: bool = False
+    """Part of the first state that a scope's store got."""
+    final_state_unknown: bool = False
+    """Found missing by a relist: ``old`` may not be the last state that the object had."""
+    recreated: bool = False
+    """The new object has another uid than the old."""
+
+
+Changes: TypeAlias = Sequence[Change]
+"""Changes in the order they are told. A first state's are made while one walks over them: to
+keep the sequence keeps the store's own entries and little more."""
