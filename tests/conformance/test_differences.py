@@ -15,7 +15,7 @@ import pytest
 from dyninformer.testing import ApiServer
 from tests.conformance.cluster import Cluster
 from tests.conformance.shapes import ANYTHING, CRDS, WIDGETS, crd, of_object, widget
-from tests.conformance.wire import Wire, until
+from tests.conformance.wire import TABLE, Wire, until
 
 WORDS = "## What is answered in other words"
 PAGE = (Path(__file__).parents[2] / "docs" / "differences.md").read_text()
@@ -121,6 +121,11 @@ def _built_in_defaults(place: Place) -> object:
     return place.api.post(place.core("pods"), POD).json["spec"].get("restartPolicy")
 
 
+def _built_in_columns(place: Place) -> object:
+    table = place.api.get("/apis/batch/v1/jobs", accept=TABLE).json
+    return [column["name"] for column in table["columnDefinitions"]][:3]
+
+
 def _service_address(place: Place) -> object:
     service = {
         "apiVersion": "v1",
@@ -182,11 +187,13 @@ def _compaction(place: Place) -> object:
 
 
 def _cold_cache(place: Place) -> object:
-    assert place.api.post(CRDS, crd(place.group, "things", "Thing", ANYTHING)).status == 201
-    seen = set()
-    while (status := place.api.get(place.things()).status) != 200:
-        seen.add(status)
-    return 429 in seen
+    for attempt in range(20):  # a real cache can be filled before the first question
+        group = f"{attempt}.{place.group}"
+        assert place.api.post(CRDS, crd(group, "things", "Thing", ANYTHING)).status == 201
+        while (status := place.api.get(f"/apis/{group}/v1/things").status) != 200:
+            if status == 429:
+                return True
+    return False
 
 
 def _namespace_deletion(place: Place) -> object:
@@ -225,6 +232,9 @@ ROWS = {
     "admission-webhook": Row(_admission_webhook, 500, 201),
     "built-in-validation": Row(_built_in_validation, 422, 201),
     "built-in-defaults": Row(_built_in_defaults, "Always", None),
+    "built-in-columns": Row(
+        _built_in_columns, ["Name", "Status", "Completions"], ["Name", "Created At"]
+    ),
     "service-address": Row(_service_address, True, False),
     "pod-subresources": Row(_pod_subresources, 201, 404),
     "service-account-token": Row(_service_account_token, 201, 404),

@@ -35,7 +35,7 @@ def create(cluster: Cluster, draft: Draft, namespace: str) -> WriteResult:
         why = "create not allowed while custom resource definition is terminating"
         raise forbidden(resource.group, resource.plural, name, why)
     obj = placed(resource, draft.object, namespace)
-    if require_revision(obj) is not None:
+    if require_revision(obj) is not None and not options.dry_run:  # said by the store itself
         raise ApiError(500, None, "resourceVersion should not be set on objects to be created")
     require_size(options.size)
     if resource.namespaced:

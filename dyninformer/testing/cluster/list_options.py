@@ -47,8 +47,8 @@ def parse_list_options(
     request: Request, resource: Resource, verb: str, settings: ReadSettings
 ) -> ListOptions:
     """``verb`` is list, watch or deletecollection; raises the ApiError that the server answers."""
-    timeout = _integer(request.param("timeoutSeconds"))
-    limit = _integer(request.param("limit"))
+    timeout = integer(request.param("timeoutSeconds"))
+    limit = integer(request.param("limit"))
     try:
         labels = LabelSelector.parse(request.param("labelSelector") or "")
         fields = FieldSelector.parse(request.param("fieldSelector") or "")
@@ -118,7 +118,8 @@ def _of_watch(request: Request, common: ListOptions, settings: ReadSettings) -> 
     )
 
 
-def _integer(text: str | None) -> int | None:
+def integer(text: str | None) -> int | None:
+    """A parameter that is an int64, None if it is not given; a 400 in Go's words if it is none."""
     if text is None:
         return None
     complaint = "invalid syntax"

@@ -83,7 +83,10 @@ def qualified(value: str) -> Complaints:
     """A label key, an annotation key, a finalizer: an optional domain, a slash, a name."""
     domain, slash, name = value.rpartition("/")
     if "/" in domain:
-        yield f"a qualified name must consist of {_QUALIFIED_TEXT.removeprefix('name part ')}"
+        yield (
+            f"a valid label key {_QUALIFIED_TEXT.removeprefix('name part ')}"
+            " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        )
         return
     if slash and not domain:
         yield "prefix part must be non-empty"

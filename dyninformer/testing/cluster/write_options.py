@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from dyninformer.testing.cluster.list_options import integer
 from dyninformer.testing.status import ApiError, bad_request, cause, invalid
 
 Object = dict[str, Any]
@@ -130,6 +131,7 @@ class _DeleteQuery:
         self.dry_run_causes = _dry_run_causes(param)
         self.dry_run = bool(param("dryRun"))
         self.propagation_policy = param("propagationPolicy")
+        integer(param("gracePeriodSeconds"))  # which no object here has a use for
         orphan = param("orphanDependents")
         self.orphan = _boolean(orphan) if orphan is not None else None
         self.preconditions = DeleteOptions()
@@ -173,7 +175,7 @@ def _dry_run_values(values: Iterable[str]) -> list[Object]:
 
 def _manager_causes(manager: str) -> list[Object]:
     if len(manager) > 128:
-        text = f'Too long: may not be more than 128 bytes: "{manager}"'
+        text = "Too long: may not be more than 128 bytes"
         return [cause("FieldValueTooLong", text, "fieldManager")]
     if not manager.isprintable():
         text = f'Invalid value: "{manager}": should only contain printable characters'
