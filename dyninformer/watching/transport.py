@@ -66,6 +66,13 @@ class Reply(Protocol):
         or `BrokenAnswerError`.
         """
 
+    def allow_silence(self, seconds: float) -> None:
+        """From the next read on, so many seconds without a byte are no failure.
+
+        A stream that has told the initial state may be quiet for longer than before. Called
+        by the thread that reads.
+        """
+
     def body(self) -> bytes:
         """The body of a refusal, or as much of its beginning as an error message needs.
 
