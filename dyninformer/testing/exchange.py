@@ -6,7 +6,7 @@ in-process door. It says nothing of bytes on a wire beyond what a fault must con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, TypeGuard
@@ -157,8 +157,3 @@ def body_of(response: Response) -> bytes:
     """The whole body in one piece."""
     body = response.body
     return body if isinstance(body, bytes) else b"".join(body)
-
-
-def lines_of(steps: Sequence[Step]) -> list[bytes]:
-    """The bytes among the steps."""
-    return [step for step in steps if isinstance(step, bytes)]

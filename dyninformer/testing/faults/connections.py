@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 
-from dyninformer.testing.exchange import Drip, Ending, Pause, Step, body_of, is_stream
+from dyninformer.testing.exchange import Drip, Ending, Pause, Step, body_of
 from dyninformer.testing.faults.strike import Fault, Strike
 from dyninformer.testing.messages import Response
 
@@ -199,5 +199,4 @@ class EndEarly(Fault):
 
     def after(self, strike: Strike) -> None:
         """A clean end: the terminating chunk."""
-        if is_stream(strike.exchange.answer):
-            strike.after_lines(self.after_lines, (Ending.CLEAN,))
+        strike.after_lines(self.after_lines, (Ending.CLEAN,))
