@@ -1,0 +1,85 @@
+"""client-go's Store and Indexer: the cache by key and by index, in its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from dyninformer.options import IndexFunction
+from dyninformer.store import store as room
+
+Object: TypeAlias = dict[str, Any]
+Objects: TypeAlias = list[Object]
+Texts: TypeAlias = list[str]
+
+
+class Store:
+    """The cache by key. Objects returned are the caller's own."""
+
+    def __init__(self, store: room.Store) -> None:
+        self._store = store
+
+    def get(self, obj: Object) -> Object | None:
+        """What is held under the key of ``obj``, None if nothing is."""
+        metadata = obj["metadata"]
+        namespace, name = metadata.get("namespace"), metadata["name"]
+        return self.get_by_key(f"{namespace}/{name}" if namespace else name)
+
+    def get_by_key(self, key: str) -> Object | None:
+        """The object of ``namespace/name``, or of a cluster-scoped name; None if absent."""
+        payload = self._store.get(key)
+        return None if payload is None else self._store.codec.decode(payload)
+
+    def list(self) -> Objects:
+        """All objects, as they are at one moment."""
+        return [*self._store.view()]
+
+    def list_keys(self) -> Texts:
+        """All keys."""
+        return self._store.keys()
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._store.gvr}, {len(self._store)} objects>"
+
+
+class Indexer(Store):
+    """The cache by key and by index. An unknown index is an UnknownIndexError.
+
+    An index function is a JSONPath, as text or made by ``jsonpath_index`` or
+    ``compound``, or a callable from an object to strings. ``namespace`` is always there.
+    """
+
+    def index(self, name: str, obj: Object) -> Objects:
+        """The objects that share a value of the index with ``obj``, each once."""
+        keys = {
+            key: payload
+            for value in self._store.values_of(name, obj)
+            for key, payload in self._store.by_index(name, value)
+        }
+        return [self._store.codec.decode(payload) for payload in keys.values()]
+
+    def by_index(self, name: str, value: str) -> Objects:
+        """The objects under a value of the index."""
+        return [self._store.codec.decode(found) for _, found in self._store.by_index(name, value)]
+
+    def index_keys(self, name: str, value: str) -> Texts:
+        """The keys under a value of the index."""
+        return self._store.index_keys(name, value)
+
+    def list_index_func_values(self, name: str) -> Texts:
+        """All values of the index under which something is held."""
+        return self._store.index_values(name)
+
+    def get_indexers(self) -> dict[str, IndexFunction]:
+        """The index functions by name, as they were given."""
+        return self._store.get_indexers()
+
+    def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
+        """Add indexes, also while the informer runs (S15)."""
+        self._store.add_indexers(indexers)

@@ -1,0 +1,275 @@
+"""Reads of an informer's cache: private dicts, never a request."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
+
+from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError
+from dyninformer.store.rows import Columns, Rows, frame, rows_of
+from dyninformer.store.selecting import Selector, matching
+from dyninformer.store.snapshot import View
+from dyninformer.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas
+
+Object: TypeAlias = dict[str, Any]
+Objects: TypeAlias = list[Object]
+Names: TypeAlias = list[str]
+T = TypeVar("T")
+_RAISE: Final = object()
+
+
+class GenericLister:
+    """The objects of one collection, as the informer last knew them.
+
+    What a read returns is a dict of the caller's own: changing it changes nothing else.
+    Every method may be called from any thread, and none waits for the network.
+    """
+
+    def __init__(self, store: Store, synced: Callable[[], bool]) -> None:
+        self._store = store
+        self._synced = synced
+        self._fresh = True  # no read has looked yet whether the cache is synced
+
+    # -- one object ----------------------------------------------------------------------
+
+    @overload
+    def get(self, name: str, namespace: str | None = None, *, shared: bool = False) -> Object: ...
+    @overload
+    def get(
+        self, name: str, namespace: str | None = None, *, default: T, shared: bool = False
+    ) -> Object | T: ...
+    def get(
+        self,
+        name: str,
+        namespace: str | None = None,
+        *,
+        default: Any = _RAISE,
+        shared: bool = False,
+    ) -> Any:
+        """The object of that name; ``namespace/name`` in one string does as well.
+
+        A missing object is ``default``, or ObjectNotFoundError if none is given.
+        ``shared=True`` is for hot loops that only read: the object is decoded once and
+        handed to all who ask, so it must not be changed.
+        """
+        if self._fresh:
+            self._look_whether_synced()
+        key = f"{namespace}/{name}" if namespace else name
+        found = self._store.shared(key) if shared else self._private(key)
+        if found is not None:
+            return found
+        self._check_key(key)
+        if default is not _RAISE:
+            return default
+        raise ObjectNotFoundError(self._missing(key))
+
+    def find(
+        self, what: str | Callable[[Object], bool], namespace: str | None = None
+    ) -> Object | None:
+        """The object of that name, or the first for which ``what(object)`` is true, or None.
+
+        Unlike `get`, a bare name is looked for in every namespace; it is a ValueError if
+        several have it.
+        """
+        if callable(what):
+            return next((obj for obj in self._view(namespace) if what(obj)), None)
+        if self._fresh:
+            self._look_whether_synced()
+        if namespace or "/" in what or what in self._store:
+            return self._private(f"{namespace}/{what}" if namespace else what)
+        spaces = [s for s in self._namespaces() if f"{s}/{what}" in self._store]
+        if len(spaces) > 1:
+            raise ValueError(
+                f"{what!r} is in the namespaces {', '.join(sorted(spaces))}: say in which"
+            )
+        return self._private(f"{spaces[0]}/{what}") if spaces else None
+
+    # -- many ----------------------------------------------------------------------------
+
+    def list(
+        self, selector: Selector | None = None, *, field_selector: Selector | None = None
+    ) -> Objects:
+        """All objects, or those that the selectors match, as they were at one moment.
+
+        Selectors are kubectl's: ``"app=shop,tier in (web,api)"``,
+        ``"spec.issuerRef.name=ca"``; a dict means equality. They are evaluated here, so
+        any field can be selected on. For large caches prefer iteration: it decodes one
+        object at a time.
+        """
+        return [*matching(self._view(None), selector, field_selector)]
+
+    def by_index(self, index: str, value: str, *, shared: bool = False) -> Objects:
+        """The objects that an index has under ``value``."""
+        if self._fresh:
+            self._look_whether_synced()
+        entries = self._store.by_index(index, value)
+        if not shared:
+            decode = self._store.codec.decode
+            return [decode(payload) for _, payload in entries]
+        objects = map(self._store.shared, [key for key, _ in entries])
+        return [obj for obj in objects if obj is not None]
+
+    def by_namespace(self, namespace: str) -> GenericNamespaceLister:
+        """The same reads, of one namespace."""
+        return GenericNamespaceLister(self, namespace)
+
+    def keys(self) -> Names:
+        """``namespace/name`` of each object, or its name where there are no namespaces."""
+        if self._fresh:
+            self._look_whether_synced()
+        return self._store.keys()
+
+    def select(self, columns: Columns) -> Rows:
+        """One row per object: its namespace, its name, and what each path finds in it.
+
+        A path that finds nothing gives None, one that finds several values their list.
+        Only the paths are decoded.
+        """
+        return rows_of(self._view(None), columns)
+
+    def to_frame(self, columns: Columns | None = None) -> pandas.DataFrame:
+        """`select` as a pandas DataFrame; needs the extra ``notebook``.
+
+        Without ``columns`` it shows when each object was created, and its labels.
+        """
+        return frame(self._view(None), columns)
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(self._view(None))
+
+    def __len__(self) -> int:
+        if self._fresh:
+            self._look_whether_synced()
+        return len(self._store)
+
+    def __contains__(self, key: object) -> bool:
+        if self._fresh:
+            self._look_whether_synced()
+        return isinstance(key, str) and key in self._store
+
+    def __bool__(self) -> bool:
+        return True  # an empty cache is still a lister
+
+    def __repr__(self) -> str:
+        return f"<GenericLister of {self._store.gvr}, {len(self._store)} objects>"
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _private(self, key: str) -> Object | None:
+        payload = self._store.get(key)
+        return None if payload is None else self._store.codec.decode(payload)
+
+    def _view(self, namespace: str | None) -> View:
+        if self._fresh:
+            self._look_whether_synced()
+        return self._store.view(namespace)
+
+    def _namespaces(self) -> Names:
+        return [space for space in self._store.index_values("namespace") if space]
+
+    def _check_key(self, key: str) -> None:
+        """A key that no object of this collection can have is the caller's mistake: say so."""
+        if key.count("/") > 1:
+            raise ValueError(
+                f"{key!r} is no key: give namespace/name once, not the namespace twice"
+            )
+        if not len(self._store):
+            return
+        namespaced = bool(self._namespaces())
+        if namespaced and "/" not in key:
+            raise ValueError(
+                f"{self._store.gvr} is namespaced: give the namespace too, as "
+                f"get({key!r}, namespace) or get('namespace/{key}'); find({key!r}) looks in all"
+            )
+        if not namespaced and "/" in key:
+            raise ValueError(
+                f"{self._store.gvr} is cluster-scoped: give the name alone, {key.split('/')[1]!r}"
+            )
+
+    def _missing(self, key: str) -> str:
+        state = "synced" if self._synced() else "not synced yet: factory.sync() waits for it"
+        return f"no {self._store.gvr} {key!r} in the cache, which is {state}"
+
+    def _look_whether_synced(self) -> None:
+        """Warn once if the first read comes too early; afterwards reads do not look again."""
+        self._fresh = False
+        if not self._synced():
+            warnings.warn(
+                f"{self._store.gvr} is read before its first sync, so objects may be missing; "
+                "factory.sync() waits for it",
+                NotSyncedWarning,
+                stacklevel=4,
+            )
+
+
+class GenericNamespaceLister:
+    """The reads of a `GenericLister`, of one namespace: names are bare names here."""
+
+    def __init__(self, lister: GenericLister, namespace: str) -> None:
+        if not namespace or "/" in namespace:
+            raise ValueError(f"{namespace!r} is no namespace: expected a name like 'kube-system'")
+        self._lister = lister
+        self._namespace = namespace
+
+    def list(
+        self, selector: Selector | None = None, *, field_selector: Selector | None = None
+    ) -> Objects:
+        """The namespace's objects, or those that the selectors match, at one moment."""
+        return [*matching(self._view(), selector, field_selector)]
+
+    @overload
+    def get(self, name: str, *, shared: bool = False) -> Object: ...
+    @overload
+    def get(self, name: str, *, default: T, shared: bool = False) -> Object | T: ...
+    def get(self, name: str, *, default: Any = _RAISE, shared: bool = False) -> Any:
+        """The object of that name, as `GenericLister.get`."""
+        if default is _RAISE:
+            return self._lister.get(name, self._namespace, shared=shared)
+        return self._lister.get(name, self._namespace, default=default, shared=shared)
+
+    def find(self, what: str | Callable[[Object], bool]) -> Object | None:
+        """The object of that name, or the first for which ``what(object)`` is true, or None."""
+        return self._lister.find(what, self._namespace)
+
+    def by_index(self, index: str, value: str, *, shared: bool = False) -> Objects:
+        """The namespace's objects that an index has under ``value``."""
+        found = self._lister.by_index(index, value, shared=shared)
+        return [obj for obj in found if obj["metadata"].get("namespace") == self._namespace]
+
+    def keys(self) -> Names:
+        """The keys of the namespace's objects, ``namespace/name`` each."""
+        return self._view().keys()
+
+    def select(self, columns: Columns) -> Rows:
+        """`GenericLister.select`, of this namespace."""
+        return rows_of(self._view(), columns)
+
+    def to_frame(self, columns: Columns | None = None) -> pandas.DataFrame:
+        """`GenericLister.to_frame`, of this namespace."""
+        return frame(self._view(), columns)
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(self._view())
+
+    def __len__(self) -> int:
+        return len(self._view())
+
+    def __contains__(self, key: object) -> bool:
+        """Both the bare name and the whole key are in it."""
+        if not isinstance(key, str):
+            return False
+        whole = key if "/" in key else f"{self._namespace}/{key}"
+        return whole.startswith(f"{self._namespace}/") and whole in self._lister
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<GenericNamespaceLister of {self._namespace!r} in {self._lister!r}>"
+
+    def _view(self) -> View:
+        return self._lister._view(self._namespace)  # noqa: SLF001 - two halves of one thing
