@@ -82,7 +82,7 @@ def blobs(api: Wire, namespace: str) -> Collection:
 @pytest.fixture
 def group() -> str:
     """An API group that no other test uses."""
-    return f"g{next(_numbers)}.io"
+    return f"g{next(_numbers)}.{shapes.PASSING}"
 
 
 @pytest.fixture

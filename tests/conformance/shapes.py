@@ -8,6 +8,9 @@ Object = dict[str, Any]
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
+PASSING = "conformance.test"
+"""What the groups end in that one test alone has to do with."""
+
 _TEXT = {"type": "string"}
 _INTEGER = {"type": "integer", "format": "int64"}
 

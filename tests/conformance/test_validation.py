@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.conformance.cluster import Collection
@@ -62,7 +64,7 @@ from tests.conformance.shapes import widget
     ],
 )  # fmt: skip
 def test_a_value_that_breaks_the_schema_is_invalid(
-    widgets: Collection, spec: dict[str, object], field: str, reason: str, message: str
+    widgets: Collection, spec: dict[str, Any], field: str, reason: str, message: str
 ) -> None:
     """The 422 names the field, the reason, and what would be right."""
     answer = widgets.api.post(widgets.path, widget("a", **spec))

@@ -19,7 +19,7 @@ MARK = "k8s.io/initial-events-end"
 
 def _marked(event: dict[str, Any]) -> bool:
     annotations = event["object"]["metadata"].get("annotations", {})
-    return event["type"] == "BOOKMARK" and annotations == {MARK: "true"}
+    return bool(event["type"] == "BOOKMARK" and annotations == {MARK: "true"})
 
 
 @pytest.mark.parametrize("version", [None, "", "0", "old"])

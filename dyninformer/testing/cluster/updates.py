@@ -35,6 +35,9 @@ _STALE: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
 
+_SERVERS_OWN: Final = frozenset({"generation", "selfLink", "creationTimestamp"})
+"""What an update says of these is not even looked at."""
+
 
 def update(cluster: Cluster, draft: Draft, live: Version) -> WriteResult:
     """Store a new state of an object that is there; a no-op is answered and not stored.
@@ -95,7 +98,7 @@ def _carried(draft: Draft, before: Object) -> Object:
             obj["status"] = before["status"]
     metadata = dict(obj["metadata"])
     for name in (*SYSTEM_FIELDS, "resourceVersion"):
-        if name in old and (name not in metadata or name in {"generation", "selfLink"}):
+        if name in old and (name not in metadata or name in _SERVERS_OWN):
             metadata[name] = old[name]
     for name in ("generation", "selfLink"):
         if name not in old:
