@@ -1,0 +1,143 @@
+"""What to ask next, and how long to wait before it: where every part of the protocol ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import TypeAlias
+
+from dyninformer.store import versions
+from dyninformer.watching import reasons
+from dyninformer.watching.backoff import STEADY_AFTER, Backoff
+from dyninformer.watching.effects import (
+    Ask,
+    AskRevision,
+    Effect,
+    Effects,
+    Failed,
+    ListPage,
+    Noted,
+    StreamState,
+    Swap,
+    WatchFrom,
+)
+from dyninformer.watching.states import (
+    BackingOff,
+    Checking,
+    Listing,
+    Memory,
+    Plan,
+    State,
+    Streaming,
+    Watching,
+)
+
+Turn: TypeAlias = tuple[State, Effects]
+
+_WATCH_SECONDS = (200, 240)
+_STREAM_SECONDS = (1800, 2160)
+"""For a streaming list, whose initial events count too: silence bounds it, not duration (S24)."""
+
+
+def proceed(memory: Memory, now: float, random: Random, *, after_early_end: bool = False) -> Turn:
+    """Ask what has to be asked next, or wait until the budget allows it (S29)."""
+    free_at = memory.budget.free_at(now)
+    if free_at > now:
+        memory = replace(memory, reason=memory.reason or reasons.too_often(memory.scope))
+        return BackingOff(memory, now, free_at), ()
+    memory = replace(memory, budget=memory.budget.spend(now))
+    if not memory.current:
+        return _read(memory, now, random)
+    if memory.doubtful:
+        return Checking(memory), (Ask(AskRevision()),)
+    timeout, version = random.randint(*_WATCH_SECONDS), memory.version
+    state = Watching(
+        memory, now, timeout, version, version, after_early_end=after_early_end
+    )  # fmt: skip
+    return state, (Ask(WatchFrom(version, timeout)),)
+
+
+def _read(memory: Memory, now: float, random: Random) -> Turn:
+    generation = memory.crd.generation
+    if memory.plan is Plan.STREAM and memory.streams:
+        timeout = random.randint(*_STREAM_SECONDS)
+        return Streaming(memory, now, timeout, generation), (Ask(StreamState(timeout)),)
+    plan = Plan.WHOLE if memory.plan is Plan.WHOLE else Plan.PAGED
+    return Listing(memory, plan, generation), (Ask(ListPage(limited=plan is Plan.PAGED)),)
+
+
+def back_off(
+    memory: Memory,
+    reason: str,
+    now: float,
+    random: Random,
+    *,
+    retry_after: float | None = None,
+    wakes: bool = False,
+    unreachable: bool = False,
+) -> Turn:
+    """Wait, and say why. What was read apart has been thrown away by the caller."""
+    memory, failed = failure(memory, reason, now, unreachable=unreachable)
+    until = now + memory.backoff.delay(random, retry_after)
+    return BackingOff(memory, now, until, wakes), (failed,)
+
+
+def failure(
+    memory: Memory, reason: str, now: float, *, unreachable: bool = False
+) -> tuple[Memory, Failed]:
+    """Remember one failure more."""
+    backoff, said = memory.backoff, memory.said
+    if memory.alive_since is not None and now - memory.alive_since >= STEADY_AFTER:
+        backoff, said = Backoff(), ""
+    memory = replace(
+        memory,
+        backoff=backoff.failed(),
+        alive_since=None,
+        reason=reason,
+        said=reason,
+        attempts=memory.attempts + 1,
+    )
+    return memory, Failed(reason, news=reason != said, unreachable=unreachable)
+
+
+def reread(memory: Memory, cause: str, plan: Plan = Plan.STREAM) -> Memory:
+    """The collection must be read anew, because of ``cause``."""
+    return replace(memory, current=False, doubtful=False, cause=cause, plan=plan)
+
+
+def opened(memory: Memory) -> Memory:
+    """The server answers: the credentials are good."""
+    return replace(memory, reloaded=False) if memory.reloaded else memory
+
+
+def looks_older(memory: Memory, version: str) -> bool:
+    """A state of this version is older than what is held, and it is the first that is (S30)."""
+    return not memory.went_back and versions.older(version, memory.version)
+
+
+def took_state(
+    memory: Memory, version: str, plan: Plan, generation: int | None, now: float
+) -> tuple[Memory, Effects]:
+    """The state apart is whole and true: have it swapped in, and watch from its version."""
+    effects: tuple[Effect, ...] = (Swap(first=not memory.synced, cause=memory.cause),)
+    if versions.older(version, memory.version):
+        note = reasons.restored(memory.scope, version, memory.version)
+        effects = (Noted(note), *effects)
+    memory = replace(
+        memory,
+        version=version,
+        synced=True,
+        current=True,
+        doubtful=False,
+        generation=generation,
+        plan=Plan.STREAM,
+        cuts=0,
+        listed=plan,
+        went_back=False,
+        broken_from=None,
+        missing_since=None,
+        alive_since=now if memory.alive_since is None else memory.alive_since,
+        reason="",
+        attempts=0,
+    )
+    return memory, effects

@@ -1,0 +1,129 @@
+"""The list, page by page (S25), and the look at the server's revision (S30)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from dyninformer.store import versions
+from dyninformer.watching import reasons
+from dyninformer.watching.answers import Answer, Batch, Lost, Opened, PageEnd, Refused
+from dyninformer.watching.asking import (
+    Turn,
+    back_off,
+    looks_older,
+    opened,
+    proceed,
+    reread,
+    took_state,
+)
+from dyninformer.watching.effects import Ask, Collect, Discard, ListPage, Noted
+from dyninformer.watching.refusals import refused
+from dyninformer.watching.states import Checking, Listing, Plan
+
+
+def step(state: Listing, answer: Answer, now: float, random: Random) -> Turn:
+    """Collect page after page; a page that fails throws all of them away."""
+    match answer:
+        case Batch():
+            return _batch(state, answer, now, random)
+        case PageEnd():
+            return _page(state, answer, now, random)
+        case Opened():
+            return replace(state, memory=opened(state.memory)), ()
+        case Refused(status) if status.code == 410 and state.continue_:
+            return _expired(state, now, random)
+        case Refused():
+            memory = replace(state.memory, plan=Plan.STREAM)
+            return _thrown_away(refused(memory, answer, "list", now, random))
+        case Lost(complaint):
+            memory = replace(state.memory, plan=Plan.STREAM)
+            reason = reasons.lost(memory.scope, "list", complaint)
+            return _thrown_away(back_off(memory, reason, now, random, unreachable=True))
+        case _:
+            return state, ()
+
+
+def check(state: Checking, answer: Answer, now: float, random: Random) -> Turn:
+    """Watch on if the server has come as far as we have, else read what it has now."""
+    memory = state.memory
+    match answer:
+        case PageEnd(version):
+            if versions.older(version, memory.version):
+                note = reasons.restored(memory.scope, version, memory.version)
+                memory = replace(reread(memory, "restore"), went_back=True)
+                turn, effects = proceed(memory, now, random)
+                return turn, (Noted(note), *effects)
+            return proceed(replace(memory, doubtful=False), now, random)
+        case Opened():
+            return replace(state, memory=opened(memory)), ()
+        case Refused(status) if status.code == 403 and memory.streams:
+            # To watch may be allowed where to list is not: a streaming list only watches.
+            return proceed(reread(memory, "unchecked"), now, random)
+        case Refused():
+            return refused(memory, answer, "list", now, random)
+        case Lost(complaint):
+            reason = reasons.lost(memory.scope, "list", complaint)
+            return back_off(memory, reason, now, random, unreachable=True)
+        case _:
+            return state, ()
+
+
+def _batch(state: Listing, batch: Batch, now: float, random: Random) -> Turn:
+    scope = state.memory.scope
+    if batch.failure:
+        reason = reasons.transform_failed(scope, batch.failure)
+    elif batch.broken:
+        reason = reasons.broken(scope, "list", batch.broken)
+    else:
+        return state, (Collect(batch.events, batch.unusable),)
+    memory = replace(state.memory, plan=Plan.STREAM)
+    return _thrown_away(back_off(memory, reason, now, random))
+
+
+def _page(state: Listing, end: PageEnd, now: float, random: Random) -> Turn:
+    """The first page's version is the list's: later pages may be newer (S25)."""
+    memory = state.memory
+    version = state.version or end.version
+    if not version:
+        reason = reasons.no_version(memory.scope)
+        return _thrown_away(back_off(memory, reason, now, random))
+    if looks_older(memory, version):
+        reason = reasons.older_list(memory.scope, version, memory.version)
+        memory = replace(memory, went_back=True)
+        return _thrown_away(back_off(memory, reason, now, random))
+    if end.continue_:
+        return _next_page(state, version, end, now, random)
+    memory, effects = took_state(memory, version, state.plan, state.generation, now)
+    turn, more = proceed(memory, now, random)
+    return turn, (*effects, *more)
+
+
+def _next_page(state: Listing, version: str, end: PageEnd, now: float, random: Random) -> Turn:
+    """Always followed. A page of nothing counts as a request that brought nothing."""
+    memory = state.memory
+    if end.continue_ == state.continue_:
+        reason = reasons.endless_list(memory.scope)
+        return _thrown_away(back_off(memory, reason, now, random))
+    if not end.items:
+        if memory.budget.free_at(now) > now:
+            reason = reasons.endless_list(memory.scope)
+            return _thrown_away(back_off(memory, reason, now, random))
+        memory = replace(memory, budget=memory.budget.spend(now))
+    asked = replace(state, memory=memory, version=version, continue_=end.continue_)
+    return asked, (Ask(ListPage(end.continue_, limited=state.plan is Plan.PAGED)),)
+
+
+def _expired(state: Listing, now: float, random: Random) -> Turn:
+    """A continue token that is too old: one list without limit, then as ever."""
+    if state.plan is Plan.WHOLE:
+        reason = reasons.expired_list(state.memory.scope)
+        memory = replace(state.memory, plan=Plan.STREAM)
+        return _thrown_away(back_off(memory, reason, now, random))
+    memory = replace(state.memory, plan=Plan.WHOLE)
+    return _thrown_away(proceed(memory, now, random))
+
+
+def _thrown_away(turn: Turn) -> Turn:
+    state, effects = turn
+    return state, (Discard(), *effects)

@@ -1,0 +1,115 @@
+"""What to ask next: a pure function of what was answered.
+
+`step` takes a state (`states`), an answer (`answers`), the time and a source of chance, and
+gives the next state and the effects (`effects`): requests, store changes, reports. It does
+no I/O, reads no clock, starts no thread, and keeps nothing. Each way of asking has its
+module: `streaming`, `listing`, `following`, `absence`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from dyninformer.watching import absence, following, listing, streaming
+from dyninformer.watching.answers import Answer, Begin, CrdSeen, Due, Stop
+from dyninformer.watching.asking import Turn, proceed
+from dyninformer.watching.effects import Discard
+from dyninformer.watching.states import (
+    Absent,
+    BackingOff,
+    Checking,
+    Listing,
+    Memory,
+    Proving,
+    Scope,
+    State,
+    Stopped,
+    Streaming,
+    Waiting,
+    Watching,
+)
+
+_QUICK = 60.0  # seconds of silence that are too many while an answer is due
+_GRACE = 10.0  # a watch that is silent for so much longer than its timeout is dead
+
+
+def initial(scope: Scope) -> State:
+    """Before anything was asked."""
+    return Waiting(Memory(scope=scope, streams=scope.watch_list))
+
+
+def step(state: State, answer: Answer, now: float, random: Random) -> Turn:
+    """One answer further. An answer that means nothing in this state changes nothing."""
+    if isinstance(state, Stopped):
+        return state, ()
+    match answer:
+        case Stop():
+            return _stopped(state)
+        case CrdSeen():
+            return _crd_seen(state, answer, now, random)
+        case _:
+            pass
+    match state:
+        case Watching():
+            return following.step(state, answer, now, random)
+        case Streaming():
+            return streaming.step(state, answer, now, random)
+        case Listing():
+            return listing.step(state, answer, now, random)
+        case Checking():
+            return listing.check(state, answer, now, random)
+        case Proving():
+            return absence.step(state, answer, now, random)
+        case Waiting(memory):
+            return proceed(memory, now, random) if isinstance(answer, Begin) else (state, ())
+        case BackingOff(memory) | Absent(memory):
+            return proceed(memory, now, random) if isinstance(answer, Due) else (state, ())
+
+
+def asks(state: State) -> bool:
+    """A request is under way."""
+    return isinstance(state, Streaming | Listing | Checking | Watching | Proving)
+
+
+def due(state: State) -> float | None:
+    """When to answer `Due`; None if the state waits for no moment."""
+    return state.until if isinstance(state, BackingOff | Absent) else None
+
+
+def silence(state: State) -> float:
+    """How many seconds without a byte the request that is under way may take."""
+    if isinstance(state, Watching) and state.opened is not None:
+        longest = following.LONGEST_TIMEOUT
+        return min(state.timeout, longest) + _GRACE
+    return _QUICK
+
+
+def newest(state: State) -> str:
+    """The newest version that was taken."""
+    return state.version if isinstance(state, Watching) else state.memory.version
+
+
+def wants_to_leave(state: State, crd: CrdSeen) -> bool:
+    """What the CRD watch says should end the stream that is under way; from any thread."""
+    if not isinstance(state, Watching) or not state.after_early_end:
+        return False
+    return crd.available and crd.generation != state.memory.generation
+
+
+def _stopped(state: State) -> Turn:
+    memory = replace(state.memory, version=newest(state), reason="")
+    return Stopped(memory), (Discard(),) if isinstance(state, Streaming | Listing) else ()
+
+
+def _crd_seen(state: State, seen: CrdSeen, now: float, random: Random) -> Turn:
+    memory = replace(state.memory, crd=seen, wakes=state.memory.wakes + 1)
+    if isinstance(state, Absent) or (isinstance(state, BackingOff) and state.wakes):
+        return proceed(memory, now, random)
+    if isinstance(state, Watching) and memory.generation is None and not state.after_early_end:
+        # Nobody could tell when the state was read; a change since then will end the stream.
+        memory = replace(memory, generation=seen.generation)
+    state = replace(state, memory=memory)
+    if isinstance(state, Watching) and wants_to_leave(state, seen):
+        return following.closed_for_crd(state, now, random)
+    return state, ()

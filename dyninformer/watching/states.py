@@ -1,0 +1,234 @@
+"""Where the conversation with the server stands, one dataclass per state.
+
+Every state holds the `Memory`, which outlives it. States are frozen: `protocol.step` makes
+new ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from dyninformer.resource import GroupVersionResource
+from dyninformer.watching.answers import CrdSeen
+from dyninformer.watching.backoff import Backoff, Budget
+
+NEVER = float("-inf")
+NO_NEWS = CrdSeen(available=False, generation=None)
+NO_FAILURE = Backoff()
+NOTHING_SPENT = Budget()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What one reflector asks for: the same in every list and watch (S2)."""
+
+    gvr: GroupVersionResource
+    namespace: str = ""
+    """One namespace, or "" for all."""
+    label_selector: str = ""
+    field_selector: str = ""
+    page_size: int = 500
+    """0 asks for lists without limit."""
+    metadata_only: bool = False
+    watch_list: bool = True
+    """False: never ask for a streaming list."""
+
+    @property
+    def may_be_custom(self) -> bool:
+        """The group can be a CRD's: those have a dot, and most built-in ones have none."""
+        return "." in self.gvr.group
+
+    def __str__(self) -> str:
+        inside = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.gvr}{inside}"
+
+
+class Plan(Enum):
+    """How to read the whole collection."""
+
+    STREAM = "streaming list"
+    PAGED = "paged list"
+    WHOLE = "list without limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What is remembered from one state to the next."""
+
+    scope: Scope
+    crd: CrdSeen = NO_NEWS
+    """What the shared CRD watch said last."""
+    wakes: int = 0
+    """How often it has spoken."""
+
+    version: str = ""
+    """The newest version that was taken; "" if nothing was, or nothing is there to have one."""
+    synced: bool = False
+    """A whole state has been taken; never false again."""
+    current: bool = False
+    """A watch may go on from ``version``; else the collection must be read anew."""
+    doubtful: bool = False
+    """Perhaps the server has not reached ``version``: ask before the next watch (S30)."""
+    generation: int | None = None
+    """The CRD's when the state that is held was asked for; None if nobody could tell."""
+
+    plan: Plan = Plan.STREAM
+    """How to read the collection when it must be read next."""
+    streams: bool = True
+    """The server has not refused streaming lists (S24)."""
+    cuts: int = 0
+    """Streaming lists in a row that ended before their mark."""
+    listed: Plan | None = None
+    """How what is held was read, while no watch has brought anything since."""
+    went_back: bool = False
+    """The last look at the server showed an older version than ours (S30)."""
+    listed_early_at: float = NEVER
+    """When the collection was last read only because a stream ended early (S27)."""
+    broken_from: str | None = None
+    """The version from which a stream brought a broken frame, and nothing before it (S32)."""
+    missing_since: float | None = None
+    """Since when discovery shows no such resource (S33)."""
+    reloaded: bool = False
+    """Credentials were read anew, and no answer was good since."""
+
+    backoff: Backoff = NO_FAILURE
+    budget: Budget = NOTHING_SPENT
+    alive_since: float | None = None
+    """Since when it is synced, and nothing has failed."""
+    reason: str = ""
+    """Why it does not work at present; "" if it does."""
+    said: str = ""
+    """The last reason that was reported as news."""
+    attempts: int = 0
+    """Tries that failed since the last success."""
+    cause: str = "start"
+    """Why the collection is read next, for metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Not started: nothing was asked, and nothing is due."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """A streaming list is under way, and its mark has not come.
+
+    What came is in the state apart; the store is as it was before. It is thrown away with
+    the stream, whatever the stream ends with.
+    """
+
+    memory: Memory
+    asked: float
+    timeout: int
+    generation: int | None
+    """The CRD's when it was asked."""
+    opened: float | None = None
+    """When the head of the answer came."""
+    live_since: float | None = None
+    """When the first thing came that is no initial event: the mark is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of a list is under way.
+
+    Items that came, of this page and those before, are in the state apart; the store is as
+    it was before. ``version`` is the first page's, "" until that page has ended.
+    """
+
+    memory: Memory
+    plan: Plan
+    generation: int | None
+    version: str = ""
+    continue_: str = ""
+    """The token that this page was asked with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """What is held may be from the server's future: its revision was asked for (S30).
+
+    No stream is open, and what is held stays.
+    """
+
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """A stream of changes was asked for, and is open if ``opened`` is set.
+
+    Everything it brought is in the store. No state apart exists. While it is open, ``version``
+    here is the newest, and the memory's is what it was when the first of it came: a batch then
+    costs one small object.
+    """
+
+    memory: Memory
+    asked: float
+    timeout: int
+    start: str
+    """The version it began at; what is older is stale."""
+    version: str
+    opened: float | None = None
+    advanced: bool = False
+    """It brought a version newer than its start."""
+    lines: bool = False
+    """It brought anything at all."""
+    after_early_end: bool = False
+    """The stream before ended early, for no reason known: the CRD may have changed (S27)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proving:
+    """The server knows no such collection: something else was asked, to see whether that is so.
+
+    What is held stays, until there is proof (S33).
+    """
+
+    memory: Memory
+    path: str
+    """What was asked."""
+    wakes: int
+    """``memory.wakes`` when the proof began."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackingOff:
+    """Something failed, or asked too often: nothing is under way until a moment comes.
+
+    What is held stays. With ``wakes``, news of the CRD end the wait.
+    """
+
+    memory: Memory
+    since: float
+    until: float
+    wakes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Proved: the server has no such resource. Nothing is held of it, nothing is under way.
+
+    News of the CRD end the wait; the moment is for resources that no CRD makes.
+    """
+
+    memory: Memory
+    since: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """For good: nothing is under way, and no answer changes anything. What is held stays."""
+
+    memory: Memory
+
+
+State: TypeAlias = (
+    Waiting | Streaming | Listing | Checking | Watching | Proving | BackingOff | Absent | Stopped
+)

@@ -1,0 +1,97 @@
+"""How an informer stands with its server, as a frozen record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from dyninformer.store import versions
+
+
+class InformerState(StrEnum):
+    """What an informer is doing; a member compares equal to its text."""
+
+    WAITING = "waiting"
+    """Not started, or about to ask."""
+    LISTING = "listing"
+    """Reading the whole collection."""
+    WATCHING = "watching"
+    """The state is held, and changes are heard as they happen."""
+    BACKING_OFF = "backing-off"
+    """Something failed; ``reason`` says what, ``next_try`` when it is asked again."""
+    ABSENT = "absent"
+    """The server has proved that it has no such resource."""
+    STOPPED = "stopped"
+    """For good."""
+
+
+_WORST_FIRST = (
+    InformerState.BACKING_OFF,
+    InformerState.ABSENT,
+    InformerState.LISTING,
+    InformerState.WAITING,
+    InformerState.WATCHING,
+    InformerState.STOPPED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InformerStatus:
+    """One moment of an informer.
+
+    >>> InformerStatus(state=InformerState.WAITING).synced
+    False
+    """
+
+    state: InformerState
+    synced: bool = False
+    """A whole state has been taken; it stays true."""
+    objects: int = 0
+    """How many are held."""
+    reason: str = ""
+    """Why it is not simply watching, as a sentence; empty if all is well."""
+    attempts: int = 0
+    """Tries that failed since the last success."""
+    since: datetime | None = None
+    """When this state began."""
+    last_contact: datetime | None = None
+    """When the server last sent anything."""
+    next_try: datetime | None = None
+    """When the next request will be made, while none is under way."""
+    resource_version: str = ""
+    """The newest version seen."""
+
+
+def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
+    """One status for an informer of several namespaces: of the one that is worst off (S2).
+
+    Synced when all are; the version is the lowest, and empty until all are synced.
+    """
+    worst = min(statuses, key=lambda each: _WORST_FIRST.index(each.state))
+    synced = all(each.synced for each in statuses)
+    reasons = dict.fromkeys(each.reason for each in statuses if each.reason)
+    return InformerStatus(
+        state=worst.state,
+        synced=synced,
+        objects=objects,
+        reason=" ".join(reasons),
+        attempts=max(each.attempts for each in statuses),
+        since=worst.since,
+        last_contact=max(_known(each.last_contact for each in statuses), default=None),
+        next_try=min(_known(each.next_try for each in statuses), default=None),
+        resource_version=_lowest([each.resource_version for each in statuses]) if synced else "",
+    )
+
+
+def _known(moments: Iterable[datetime | None]) -> list[datetime]:
+    return [moment for moment in moments if moment is not None]
+
+
+def _lowest(found: Sequence[str]) -> str:
+    lowest = found[0]
+    for version in found[1:]:
+        if versions.older(version, lowest):
+            lowest = version
+    return lowest
