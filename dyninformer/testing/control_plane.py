@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import tempfile
 import time
@@ -114,9 +115,7 @@ class ControlPlane(ObjectDoor):
             self._pristine = self._etcd.keys()
             self._pristine_groups = self._groups()
         except BaseException:
-            self._processes.close()
-            self._etcd.close()
-            self._remote.close()
+            self.close()
             raise
 
     # -- what a client needs to know --------------------------------------------------
@@ -231,6 +230,27 @@ class ControlPlane(ObjectDoor):
         chosen = self._etcd.revision() if revision is None else revision
         self._etcd.compact(chosen)
         return chosen
+
+    def snapshot(self) -> Path:
+        """The state as it is now, a backup for `restore`; etcd is away for a moment."""
+        number = len(list(self.directory.glob("snapshot-*")))
+        target = self.directory / f"snapshot-{number}"
+        self.kill("etcd")
+        shutil.copytree(self.directory / "etcd", target)
+        self.start("etcd")
+        return target
+
+    def restore(self, snapshot: Path) -> None:
+        """Go back to a state of before, as a cluster restored from a backup.
+
+        resourceVersions are those of then, and will be used again. Connections end.
+        """
+        self.kill("kube-apiserver")
+        self.kill("etcd")
+        shutil.rmtree(self.directory / "etcd")
+        shutil.copytree(snapshot, self.directory / "etcd")
+        self.start("etcd")
+        self.start("kube-apiserver")
 
     def reset(self) -> None:
         """Remove everything that was created since the start, and wait until it is gone.

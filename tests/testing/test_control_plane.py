@@ -203,6 +203,19 @@ def test_compaction_forgets_what_etcd_held(plane: ControlPlane) -> None:
 
 
 @pytest.mark.real
+def test_a_snapshot_can_be_gone_back_to(plane: ControlPlane) -> None:
+    """After restore what came later is unknown, and its versions are given out again."""
+    plane.install(NAMESPACE)
+    backup = plane.snapshot()
+    for number in range(100):
+        plane.patch("namespaces/ns", {"metadata": {"labels": {"n": str(number)}}})
+    after = int(plane.get("namespaces/ns")["metadata"]["resourceVersion"])
+    plane.restore(backup)
+    assert "n" not in plane.get("namespaces/ns")["metadata"]["labels"]
+    assert int(wire(plane).get("/api/v1/namespaces").version) < after
+
+
+@pytest.mark.real
 def test_the_log_of_each_process_can_be_read(plane: ControlPlane) -> None:
     """What a process prints is kept."""
     assert "Version: v1." in plane.log("kube-apiserver")
