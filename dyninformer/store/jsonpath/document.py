@@ -34,7 +34,7 @@ def decoded(obj: Any) -> Any:
 
 def _lenient(obj: bytes | bytearray | memoryview) -> Any:
     try:
-        return _whole_characters(json.loads(bytes(obj).decode()))
+        return _whole_characters(json.loads(bytes(obj).decode(), parse_int=_whole_number))
     except RecursionError:
         raise JSONPathError("the object is nested too deep to be read") from None
     except ValueError as bad:
@@ -43,6 +43,14 @@ def _lenient(obj: bytes | bytearray | memoryview) -> Any:
         if isinstance(bad, json.JSONDecodeError):
             place = f" at character {bad.pos}"
         raise JSONPathError(f"the object is not JSON: malformed{place}") from None
+
+
+def _whole_number(digits: str) -> int | float:
+    """The number; one of thousands of digits, which ``int`` refuses, as Go's float: infinite."""
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
 
 
 def _whole_characters(value: Any) -> Any:

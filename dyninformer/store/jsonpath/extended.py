@@ -19,7 +19,7 @@ from dyninformer.store.jsonpath.shape import At, Each, Key, Shape, Step, Where, 
 
 MAX_LENGTH = 2048
 MAX_WORK = 1_000_000
-_MAX_DEPTH = 64
+MAX_DEPTH = 64
 _MAX_CHOICES = 4096
 _MAX_DESCENTS = 8
 
@@ -225,8 +225,8 @@ def _make_safe(root: Any, text: str) -> int:
     waiting = [(root, 1)]
     while waiting:
         node, depth = waiting.pop()
-        if depth > _MAX_DEPTH:
-            raise JSONPathError(f"the expression is nested deeper than {_MAX_DEPTH}: {text[:60]}")
+        if depth > MAX_DEPTH:
+            raise JSONPathError(f"the expression is nested deeper than {MAX_DEPTH}: {text[:60]}")
         choices *= max(1, len(getattr(node, "fields", ())), len(getattr(node, "indices", ())))
         descents += type(node).__name__ == "Descendants"
         if getattr(node, "op", None) == "=~":

@@ -85,10 +85,7 @@ def _add(top: Branch, shape: Shape, opaque: set[Place]) -> int:
 
 def _clash(branch: Branch, place: Place) -> Place | None:
     """A place to be decoded whole, because it is wanted in more than one way."""
-    if branch.text and (branch.keys or branch.items):
-        # A filter needs a text here; the list it filters is to be decoded whole.
-        return place[:-2]
-    if branch.whole + bool(branch.keys) + (branch.items is not None) > 1:
+    if (branch.whole or branch.text) + bool(branch.keys) + (branch.items is not None) > 1:
         return place
     below = [((*place, name), child) for name, child in branch.keys.items()]
     if branch.items is not None:

@@ -44,9 +44,7 @@ class Projection:
         # One call gets the values of all plain paths, as a tuple if there are at least two.
         self._plain = attrgetter(*ways) if len(ways) > 1 else None
         self._others = [
-            (at, extract)
-            for at, extract in enumerate(plan.extracts)
-            if self._plain is None or plan.ways[at] is None
+            (at, extract) for at, extract in enumerate(plan.extracts) if plan.ways[at] is None
         ]
 
     def rows(self, obj: Any) -> Rows:

@@ -18,7 +18,7 @@ from dyninformer.store.jsonpath.parser import parse
 _RELAXED = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
 _UNESCAPED_KEY = re.compile(r"\['([^'\]\\]*\.[^'\]\\]*)'\]")
 _EMPTY_BRACKETS = re.compile(r"\[\]")
-_MAX_RANGES = 64
+MAX_RANGES = 64
 
 Spelled: TypeAlias = tuple[str, Template, tuple[str, ...]]
 """A template's text, what it was parsed into, and what is doubtful about it."""
@@ -105,8 +105,8 @@ def _flaw(template: Template) -> tuple[str, Word] | None:
             return f"the word {word.name!r} means nothing here", word
         if open_ranges < 0:
             return "{end} without a {range} before it", word
-        if ranges > _MAX_RANGES:
-            return f"more than {_MAX_RANGES} ranges", word
+        if ranges > MAX_RANGES:
+            return f"more than {MAX_RANGES} ranges", word
     return None
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dyninformer.store.jsonpath import JSONPath, JSONPathError, JSONPathWarning, Projection
 
-KEYS = ["a", "b", "c", "a.b", "x/y", "größe", "", "0"]
-TEXTS = ["", "a", "Ready", "größe", "\u2028", "1"]
+KEYS = [*"aaaabbbccc", "a.b", "x/y", "größe", "", "0"]
+TEXTS = ["a", "a", "a", "größe", "", "\u2028", "1"]
 NUMBERS = [0, 1, -1, 2**63 - 1, 2**63, -(2**63) - 1, 10**30, 0.5, -0.0, 1.0, 1e300]
 
 scalars = st.sampled_from([None, True, False, *TEXTS, *NUMBERS]) | st.text(max_size=3).filter(
@@ -26,7 +26,9 @@ values = st.recursive(
     ),
     max_leaves=12,
 )
-objects = st.dictionaries(st.sampled_from(KEYS), values, max_size=4)
+records = st.dictionaries(st.sampled_from("abc"), st.just("a") | scalars, max_size=3)
+lists = st.lists(records | records | values, max_size=4)
+objects = st.dictionaries(st.sampled_from(KEYS), lists | records | values, max_size=4)
 
 
 def spelled(value: Any, *, repeat: Any = None) -> str:
@@ -48,13 +50,26 @@ def escaped(key: str) -> str:
 kubectl_steps = st.one_of(
     st.sampled_from(KEYS).map(lambda key: f".{escaped(key)}"),
     st.sampled_from(KEYS).map(lambda key: f"['{escaped(key)}']"),
-    st.sampled_from(["[*]", "[0]", "[1]", "[-1]", "[-2]", "[0:1]", "[:]", ".*", "['a','b']"]),
+    st.sampled_from(
+        ["[*]", "[0]", "[1]", "[-1]", "[-2]", "[0:1]", "[1:]", "[:]", ".*", "['a','b']"]
+    ),
     st.builds(
         lambda key, text: f'[?(@.{escaped(key)}=="{text}")]',
         st.sampled_from(KEYS),
         st.sampled_from(TEXTS[:4]),
     ),
-    st.sampled_from(["[?(@.a)]", "[?(@.a!='a')]", "[?(@.a==1)]", "[?(@.a==@.b)]", "..a", " 'x'"]),
+    st.sampled_from(
+        [
+            "[?(@.a)]",
+            "[?(@.a!='a')]",
+            "[?(@.a==1)]",
+            "[?(@.a==@.b)]",
+            "..a",
+            " 'x'",
+            " range ",
+            " end ",
+        ]
+    ),
 )
 kubectl_paths = st.lists(kubectl_steps, min_size=1, max_size=5).map("".join)
 kubectl_templates = kubectl_paths.map("{{{}}}".format) | st.lists(
@@ -65,13 +80,17 @@ kubectl_templates = kubectl_paths.map("{{{}}}".format) | st.lists(
 extended_steps = st.one_of(
     st.sampled_from(KEYS[:3]).map(lambda key: f".{key}"),
     st.sampled_from(KEYS).map(lambda key: f"['{key}']"),
-    st.sampled_from(["[*]", "[0]", "[1]", "[-1]", "[-2]", "[0:1]", "[:]", ".*", "['a','b']"]),
+    st.sampled_from(
+        ["[*]", "[0]", "[1]", "[-1]", "[-2]", "[0:1]", "[1:]", "[:]", ".*", "['a','b']"]
+    ),
     st.builds(
         lambda key, text: f"[?(@['{key}']=='{text}')]",
         st.sampled_from(KEYS),
         st.sampled_from(TEXTS[:4]),
     ),
-    st.sampled_from(["[?(@.a)]", "[?(@.a=='a')]", "[?(@.a==1)]", "..a", "[?a=='Ready']"]),
+    st.sampled_from(
+        ["[?(@.a)]", "[?(@.a=='a')]", "[?(@.a==1)]", "..a", "[?a=='a']", "[?(@.a==$.b)]"]
+    ),
 )
 extended_paths = st.lists(extended_steps, max_size=5).map(lambda steps: "$" + "".join(steps))
 
@@ -113,6 +132,11 @@ def exact(value: Any) -> Any:
 @example('{.a[?(@.b=="a")].c}', {"a": [None, {"b": "a", "c": 1}]}, None)
 @example('{.a[?(@.b=="a")].c}', {"a": None}, None)
 @example('{.a[?(@.b=="a")].c}', {"a": [{"b": None}]}, None)
+@example('{.a[?(@.b=="a")].c}', {"a": [{"b": "a"}, {"b": "a", "c": {}}]}, None)
+@example("{.a[1:]}", {"a": [1, 2]}, None)
+@example("{.a[::2]}", {"a": [1, 2]}, None)
+@example("{.a range .b}", {"a": {"b": 1}}, None)
+@example("$.a[?(@.b==$.c)]", {"a": [{"b": 1}], "c": 1}, None)
 @example("{.a[0].b}", {"a": [None]}, None)
 @example("{.a[1].b}", {"a": [None]}, None)
 @example("$.a[1].b", {"a": [None]}, None)

@@ -35,8 +35,8 @@ DEPARTURES: dict[str, tuple[str, list[Any] | None]] = {
 }
 """Why a case's result is not the original's, and what it is here; None for an error."""
 
-NEWER_PARSER = {"n-quoted-name-009", "n-slice-008"}
-"""Cases on which jsonpath-ng 1.15 differs from 1.16."""
+NEWER_PARSER = {"n-quoted-name-011", "d-quoted-star-001"}
+"""Cases of a quoted star, which jsonpath-ng 1.15 still takes for a wildcard."""
 
 
 def lines(name: str) -> list[dict[str, Any]]:
@@ -79,6 +79,12 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
+def skip_where_older(case: dict[str, Any]) -> None:
+    """Skip a case on which the lowest jsonpath-ng allowed differs from the one it came from."""
+    if case["id"] in NEWER_PARSER and version("jsonpath-ng").startswith("1.15."):
+        pytest.skip("jsonpath-ng 1.15 takes a quoted star for a wildcard")
+
+
 def wanted_of(case: dict[str, Any]) -> list[Any] | None:
     """What the case is to find; None for an error."""
     if case["id"] in DEPARTURES:
@@ -90,8 +96,7 @@ def wanted_of(case: dict[str, Any]) -> list[Any] | None:
 @pytest.mark.parametrize("case", FOUND, ids=[case["id"] for case in FOUND])
 def test_a_path_finds_what_the_original_finds(case: dict[str, Any], form: str) -> None:
     """Values, their groups and their print are the original's, from a dict and from bytes."""
-    if case["id"] in NEWER_PARSER and version("jsonpath-ng") < "1.16":
-        pytest.skip("jsonpath-ng 1.15 answers this one differently")
+    skip_where_older(case)
     obj = OBJECTS[case["object"]]
     given = obj if form == "dict" else json.dumps(obj).encode()
     wanted = wanted_of(case)
@@ -176,22 +181,23 @@ def test_a_condition_is_met_when_kubectl_wait_ends(case: dict[str, Any]) -> None
 @pytest.mark.parametrize("case", DIFFERENCES, ids=[case["id"] for case in DIFFERENCES])
 def test_each_dialect_answers_in_its_own_way(case: dict[str, Any]) -> None:
     """An expression that both dialects read gives each dialect's own result."""
+    skip_where_older(case)
     obj = OBJECTS[case["object"]]
     theirs, extended = case["kubectl"], case["jsonpath_ng"]
-    kubectl = {"dialect": "kubectl", "mode": "template", "expr": theirs["template"]}
-    for wanted, read in (
-        (theirs, lambda: path_of(kubectl)),
-        (extended, lambda: path_of({"dialect": "jsonpath-ng", "expr": case["expr"]})),
-    ):
+    readings = [
+        (theirs, {"dialect": "kubectl", "mode": "template", "expr": theirs["template"]}),
+        (extended, {"dialect": "jsonpath-ng", "expr": case["expr"]}),
+    ]
+    for wanted, reading in readings:
         departs = "empty-list" in case["difference"] and wanted is theirs
         refused = "union-operator" in case["difference"] and wanted is extended
         if wanted["error"] or refused:
             with pytest.raises(JSONPathError):
-                read().values(obj)
+                path_of(reading).values(obj)
         elif departs:
-            assert len(read().values(obj)) > len(wanted["values"])
+            assert len(path_of(reading).values(obj)) > len(wanted["values"])
         else:
-            assert same(read().values(obj), wanted["values"])
+            assert same(path_of(reading).values(obj), wanted["values"])
 
 
 def test_the_printer_columns_of_public_crds_parse_as_in_client_go() -> None:
