@@ -44,7 +44,7 @@ class Request:
 
     path: str
     query: Sequence[tuple[str, str]] = ()
-    headers: Mapping[str, str] = field(default=_NO_HEADERS)
+    headers: Mapping[str, str] = field(default_factory=dict)
     deadline: float = 60.0
 
 

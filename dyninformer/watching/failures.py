@@ -1,0 +1,129 @@
+"""Why no answer came, or only part of one: what happened, to which host, what to do.
+
+Nothing of a request or an answer is repeated here but the host: no token, no body.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from http.client import HTTPException, RemoteDisconnected
+from urllib.parse import urlsplit, urlunsplit
+
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    ProxyError,
+    ReadTimeoutError,
+)
+
+from dyninformer.errors import UnreachableError
+from dyninformer.watching.transport import BrokenAnswerError, SilentError
+
+_SERVER = "Check the server's address in the kubeconfig, and the network (VPN, firewall, proxy)."
+_CERTIFICATE = (
+    "Its certificate must be vouched for by certificate-authority in the kubeconfig, "
+    "for the name or address in server (or tls-server-name)."
+)
+_LONGEST_DETAIL = 120
+
+
+def without_password(url: str) -> str:
+    """A URL that may be shown."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def unanswered(
+    error: BaseException, host: str, proxy: str | None, stage: str, deadline: float
+) -> UnreachableError:
+    """What to raise in place of ``error``, before the head of an answer has come."""
+    found = list(_chain(error))
+    subject = f"cannot reach {host}"
+    if proxy is not None:
+        subject += f" through the proxy {without_password(proxy)}"
+    if stage == "asked" and _any(found, (ReadTimeoutError, TimeoutError)):
+        return SilentError(
+            f"{host} took the request and said nothing for {deadline:g} s. "
+            "It, or something on the way to it, is overloaded or gone; it will be asked again."
+        )
+    what, advice = _reason(found, stage, behind_proxy=proxy is not None)
+    return UnreachableError(f"{subject}: {what}. {advice}".rstrip())
+
+
+def cut_off(error: BaseException, host: str, deadline: float) -> UnreachableError:
+    """What to raise in place of ``error``, in the middle of an answer."""
+    found = list(_chain(error))
+    if _any(found, (ReadTimeoutError, TimeoutError)):
+        return SilentError(f"{host} said nothing for {deadline:g} s in the middle of an answer")
+    detail = next(filter(None, map(_why, found)), None)
+    return BrokenAnswerError(
+        f"the connection to {host} broke in the middle of an answer"
+        + (f": {detail}" if detail else "")
+    )
+
+
+def is_stale_connection(error: BaseException) -> bool:
+    """What a connection from the pool says that was closed, unnoticed, while it lay idle."""
+    found = list(_chain(error))
+    gone = (ConnectionResetError, BrokenPipeError, RemoteDisconnected, ssl.SSLEOFError)
+    return _any(found, gone) and not _any(found, (TimeoutError,))
+
+
+def _reason(found: list[BaseException], stage: str, *, behind_proxy: bool) -> tuple[str, str]:
+    for each in found:
+        if isinstance(each, socket.gaierror):
+            return f"the name cannot be resolved ({each.strerror})", _SERVER
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted ({each.verify_message})", _CERTIFICATE
+        if isinstance(each, ConnectionRefusedError):
+            return "connection refused", f"Is it running, and listening there? {_SERVER}"
+    if behind_proxy and (said := _tunnel_refusal(found)):
+        return f"the proxy refused ({said})", "Check the proxy's address and credentials."
+    if _any(found, (ConnectTimeoutError, TimeoutError)):
+        return f"it did not answer in time while {stage}", _SERVER
+    for each in found:
+        if isinstance(each, ssl.SSLError):
+            detail = each.reason or each.strerror or "TLS failed"
+            return f"TLS failed ({detail[:_LONGEST_DETAIL]})", _CERTIFICATE
+        if isinstance(each, RemoteDisconnected):
+            return "it closed the connection without an answer", ""
+    for why in filter(None, map(_why, found)):
+        return why, "" if stage == "asked" else _SERVER
+    if _any(found, (HTTPException,)):
+        return "what answers there does not speak HTTP as expected", _SERVER
+    return f"{type(found[0]).__name__} while {stage}", _SERVER
+
+
+def _tunnel_refusal(found: list[BaseException]) -> str | None:
+    for each in found:
+        if isinstance(each, OSError) and str(each).startswith("Tunnel connection failed: "):
+            return str(each).partition(": ")[2][:_LONGEST_DETAIL]
+    return "no more is known" if isinstance(found[0], ProxyError) and len(found) == 1 else None
+
+
+def _why(error: BaseException) -> str | None:
+    """What the operating system says of it."""
+    if isinstance(error, OSError) and not isinstance(error, HTTPError) and error.strerror:
+        return error.strerror[:_LONGEST_DETAIL]
+    return None
+
+
+def _any(found: list[BaseException], kinds: tuple[type[BaseException], ...]) -> bool:
+    return any(isinstance(each, kinds) for each in found)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what is behind it: causes, contexts, and errors that errors carry."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        each = waiting.pop(0)
+        if not isinstance(each, BaseException) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting += [getattr(each, "reason", None), getattr(each, "original_error", None)]
+        waiting += [arg for arg in each.args if isinstance(arg, BaseException)]
+        waiting += [each.__cause__, each.__context__]

@@ -1,0 +1,98 @@
+"""`SocketReply`: an answer that is read from a socket, and can be ended from any thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+
+import urllib3
+
+from dyninformer.watching.calls import Call
+from dyninformer.watching.failures import cut_off
+
+__all__ = ["SocketReply"]
+
+_PIECE = 65_536
+_LONGEST_REFUSAL = 65_536
+
+
+class SocketReply:
+    """See `Reply`. Who reads it also frees what it holds; unread, `close` does."""
+
+    def __init__(
+        self,
+        response: urllib3.BaseHTTPResponse,
+        call: Call,
+        host: str,
+        deadline: float,
+        on_over: Callable[[], None],
+    ) -> None:
+        self._response = response
+        self._call = call
+        self._host = host
+        self._deadline = deadline
+        self._on_over = on_over
+        self._lock = threading.Lock()  # guards _reading and _over
+        self._reading = False
+        self._over = False
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self._response.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The answer's headers; the names' case does not matter to a lookup."""
+        return self._response.headers
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body, decoded, as it arrives and cut anywhere; by one thread, once."""
+        with self._lock:
+            if self._over or self._reading:
+                return
+            self._reading = True
+        try:
+            yield from self._pieces()
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            if not self._call.ended:
+                raise cut_off(error, self._host, self._deadline) from error
+        finally:
+            self._free()
+
+    def body(self) -> bytes:
+        """The body of a refusal, or as much of its beginning as an error message needs."""
+        found = b""
+        with suppress(ConnectionError):
+            for piece in self.chunks():
+                found += piece
+                if len(found) >= _LONGEST_REFUSAL:
+                    break
+        self.close()
+        return found[:_LONGEST_REFUSAL]
+
+    def close(self) -> None:
+        """End it at once, from any thread; a read that is under way ends."""
+        self._call.end()
+        with self._lock:
+            if self._reading:
+                return  # the reader wakes up, or was never started again: it frees all
+        self._free()
+
+    def _pieces(self) -> Iterator[bytes]:
+        response = self._response
+        if response.chunked:
+            yield from response.stream(_PIECE)
+            return
+        while piece := response.read1(_PIECE):  # `stream` would wait for a full piece
+            yield piece
+
+    def _free(self) -> None:
+        with self._lock:
+            if self._over:
+                return
+            self._over = True
+        self._response.close()  # nothing, if the body was read to its end
+        self._call.leave()
+        self._on_over()
