@@ -1,0 +1,57 @@
+"""One request for all who ask for the same thing at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import CancelledError, Future
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class SingleFlight(Generic[K, V]):
+    """Whoever asks first works, on his own thread; who comes meanwhile shares what comes of it.
+
+    An error is shared too. An interrupt (Ctrl-C) is the worker's alone: another of those
+    who wait does the work then. Every wait can be interrupted.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards _flying
+        self._flying: dict[K, Future[V]] = {}
+
+    def share(self, key: K, work: Callable[[], V]) -> V:
+        """What ``work`` returns, be it called here or by somebody who came before."""
+        while True:
+            with self._lock:
+                flying = self._flying.get(key)
+                if flying is None:
+                    mine = self._flying[key] = Future()
+            if flying is None:
+                return self._fly(key, mine, work)
+            try:
+                return flying.result()
+            except CancelledError:
+                continue
+
+    def _fly(self, key: K, mine: Future[V], work: Callable[[], V]) -> V:
+        try:
+            result = work()
+        except Exception as error:
+            self._land(key)
+            mine.set_exception(error)
+            raise
+        except BaseException:
+            self._land(key)
+            mine.cancel()
+            raise
+        self._land(key)
+        mine.set_result(result)
+        return result
+
+    def _land(self, key: K) -> None:
+        """Before the outcome is told, so that who comes later asks anew."""
+        with self._lock:
+            del self._flying[key]
