@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from dyninformer.errors import JSONPathError
 from dyninformer.store.jsonpath.cache import ExpressionCache
@@ -25,6 +25,8 @@ _INT64 = 1 << 63
 _LONGEST = _INT64 // 1_000_000_000
 _NO_VALUE = "<no value>"
 _parsed = ExpressionCache()
+
+Values: TypeAlias = list[Any]
 
 
 def check_column(path: str) -> None:
@@ -51,9 +53,18 @@ def cell(path: str, type: str, obj: Any, *, now: datetime | None = None) -> Any:
         groups = expression.groups(decoded(obj))
     except JSONPathError:
         return None
-    if not groups or not groups[0]:
+    return cell_of(type, groups[0] if groups else [], now=now)
+
+
+def cell_of(type: str, found: Values, *, now: datetime | None = None) -> Any:
+    """The cell for what a column's path found, where several columns share a projection.
+
+    >>> cell_of("string", [{"replicas": 3}])
+    '{"replicas":3}'
+    """
+    if not found:
         return None
-    value = groups[0][0]
+    value = found[0]
     if type == "string":
         return _NO_VALUE if value is None else print_value(value)
     return _typed(type, value, now)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from dyninformer.errors import JSONPathError
+from dyninformer.store.jsonpath.comparison import OPERATORS, named
 from dyninformer.store.jsonpath.nodes import (
     Descent,
     Field,
@@ -31,8 +32,6 @@ Groups: TypeAlias = list[Values]
 
 MAX_WORK = 2_000_000
 """How many values one evaluation may go through, so that no expression runs for minutes."""
-
-_INT64: Final = 1 << 63
 
 
 class NoValue:
@@ -187,7 +186,7 @@ class _Run:
             if isinstance(value, list):
                 found.extend(_cut(value, node, values))
             elif value is not None and value is not NO_VALUE:
-                raise _FailedError(f"{_a(value)} is no list and has no index", values)
+                raise _FailedError(f"{named(value)} is no list and has no index", values)
         return found
 
     def union(self, values: Values, node: Union) -> Values:
@@ -204,7 +203,7 @@ class _Run:
         exists = node.operator == "exists"
         for value in values:
             if not isinstance(value, list):
-                raise _FailedError(f"{_a(value)} is no list and cannot be filtered", values)
+                raise _FailedError(f"{named(value)} is no list and cannot be filtered", values)
             if exists:
                 found.extend(item for item in value if self.exists(item, node))
             else:
@@ -233,7 +232,7 @@ class _Run:
                 raise _FailedError("a filter can only compare one value at a time", values)
             operands.append(given[0])
         try:
-            return _OPERATORS[node.operator](*operands)
+            return OPERATORS[node.operator](*operands)
         except KeyError:
             raise _FailedError(f"unknown filter operator {node.operator!r}", found) from None
         except TypeError as bad:
@@ -272,51 +271,6 @@ def _cut(value: Values, node: Slice, values: Values) -> Values:
     return value[start : stop : node.step or 1]
 
 
-def kind(value: Any) -> str:
-    """The group of types a value is compared in; "" for what cannot be compared."""
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer" if -_INT64 <= value < _INT64 else "float"
-    if isinstance(value, float):
-        return "float"
-    return "string" if isinstance(value, str) else ""
-
-
-def _compared(left: Any, right: Any) -> str:
-    """The kind that both share; TypeError if they share none."""
-    kinds = kind(left), kind(right)
-    if not all(kinds):
-        raise TypeError(f"{_a(left if not kinds[0] else right)} cannot be compared")
-    if kinds[0] != kinds[1]:
-        raise TypeError(f"{_a(left)} cannot be compared with {_a(right)}")
-    return kinds[0]
-
-
-def _equal(left: Any, right: Any) -> bool:
-    if _compared(left, right) == "float":
-        return float(left) == float(right)
-    return bool(left == right)
-
-
-def _less(left: Any, right: Any) -> bool:
-    shared = _compared(left, right)
-    if shared == "boolean":
-        raise TypeError("booleans have no order")
-    if shared == "float":
-        return float(left) < float(right)
-    return bool(left < right)
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": _equal,
-    "!=": lambda left, right: not _equal(left, right),
-    "<": _less,
-    "<=": lambda left, right: _less(left, right) or _equal(left, right),
-    ">": lambda left, right: not (_less(left, right) or _equal(left, right)),
-    ">=": lambda left, right: not _less(left, right),
-}
-
 _WALKERS: dict[type, Callable[[_Run, Values, Any], Values]] = {
     Path: _Run.path,
     Text: _Run.text,
@@ -329,13 +283,3 @@ _WALKERS: dict[type, Callable[[_Run, Values, Any], Values]] = {
     Union: _Run.union,
     Filter: _Run.filter,
 }
-
-
-def _a(value: Any) -> str:
-    """The type of a value for a message; never the value, which may be a secret."""
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    named = kind(value)
-    return f"{'an' if named == 'integer' else 'a'} {named}" if named else "a null"

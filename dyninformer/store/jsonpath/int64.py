@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from dyninformer.errors import JSONPathError
-from dyninformer.store.jsonpath.evaluate import kind
+from dyninformer.store.jsonpath.comparison import kind
 from dyninformer.store.jsonpath.printing import as_float
 
 Values: TypeAlias = list[Any]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from dyninformer.errors import JSONPathError
+from dyninformer.store.jsonpath.escapes import unquote
 from dyninformer.store.jsonpath.messages import explain
 from dyninformer.store.jsonpath.nodes import (
     Descent,
@@ -39,18 +40,6 @@ _COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _NAME_END = frozenset(" \t\r\n.,[]$@{}")
-
-_ESCAPES = {
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "\\": "\\",
-}
-_HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 
 
 def parse(template: str, *, source: str | None = None, shift: int = 0) -> Template:
@@ -175,7 +164,7 @@ class _Parser:
                 break
         body = self.text[start + 1 : self.at - 1]
         try:
-            return _unquote(body, quote) if "\\" in body else body
+            return unquote(body, quote) if "\\" in body else body
         except ValueError as bad:
             raise self.error(f"{bad} in the quoted text", start) from None
 
@@ -287,43 +276,3 @@ def _int64(digits: str) -> int | None:
 
 def _is_name_start(char: str) -> bool:
     return char == "_" or char.isalpha() or char.isdecimal()
-
-
-def _unquote(body: str, quote: str) -> str:
-    """Go's escapes of a quoted string; ValueError for one that Go refuses."""
-    out = bytearray()
-    at = 0
-    while at < len(body):
-        char = body[at]
-        if char == quote:
-            raise ValueError(f"a {quote} of its own")
-        if char != "\\":
-            out += char.encode("utf-8", "replace")
-            at += 1
-            continue
-        piece, at = _escape(body, at + 1, quote)
-        out += piece
-    return out.decode("utf-8", "replace")
-
-
-def _escape(body: str, at: int, quote: str) -> tuple[bytes, int]:
-    """The bytes of the escape whose letter stands at ``at``, and the place behind it."""
-    char = body[at : at + 1]
-    bad = ValueError(f"the escape '\\{char}' is unknown")
-    if char in _ESCAPES and char:
-        return _ESCAPES[char].encode(), at + 1
-    if char in _HEX_DIGITS:
-        digits = body[at + 1 : at + 1 + _HEX_DIGITS[char]]
-        if not re.fullmatch(f"[0-9a-fA-F]{{{_HEX_DIGITS[char]}}}", digits):
-            raise bad
-        code = int(digits, 16)
-        if char == "x":
-            return bytes([code]), at + 3
-        if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise bad
-        return chr(code).encode(), at + 1 + len(digits)
-    if re.fullmatch("[0-7]{3}", octal := body[at : at + 3]) and int(octal, 8) <= 0xFF:
-        return bytes([int(octal, 8)]), at + 3
-    if char == quote:
-        return quote.encode(), at + 1
-    raise bad

@@ -43,9 +43,9 @@ class JSONPath:
        ^
     did you mean {.spec.x}?
 
-    With ``allow_missing_keys=False`` a key that nothing has is an error, as it is with
-    kubectl's ``--allow-missing-template-keys=false``. One that parses but can hardly be meant
-    gives JSONPathWarning.
+    With ``allow_missing_keys=False`` a key that nothing has is an error in kubectl's dialect, as
+    it is with ``--allow-missing-template-keys=false``. An expression that parses but can hardly
+    be meant gives JSONPathWarning.
     """
 
     __slots__ = ("expression", "parsed")
@@ -146,7 +146,10 @@ class JSONPath:
         >>> JSONPath("{.metadata.name}: {.spec}").text({"metadata": {"name": "a"}, "spec": {}})
         'a: {}'
         """
-        return print_groups(self.parsed.groups(decoded(obj)))
+        parsed = self.parsed
+        if type(obj) is bytes and parsed.shape:
+            return print_groups([parsed.values_in_bytes(obj)])
+        return print_groups(parsed.groups(decoded(obj)))
 
     def json_text(self, obj: Any) -> str:
         """What is found as ``kubectl get -o jsonpath-as-json=`` prints it: indented lists."""

@@ -9,7 +9,8 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from dyninformer.errors import JSONPathError
-from dyninformer.store.jsonpath.evaluate import NO_VALUE, Groups, kind
+from dyninformer.store.jsonpath.comparison import kind
+from dyninformer.store.jsonpath.evaluate import NO_VALUE, Groups
 
 _HTML = str.maketrans(
     {
