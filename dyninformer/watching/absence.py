@@ -27,7 +27,8 @@ Fields = Mapping[str, Any]
 
 
 def begin(memory: Memory, now: float) -> Turn:
-    """The collection was answered with 404."""
+    """The collection was answered with 404: when it is there again, it is read anew."""
+    memory = reread(memory, "missing")
     free_at = memory.budget.free_at(now, _REQUESTS)
     if free_at > now:
         memory, failed = failure(memory, _not_looked(memory), now)
@@ -131,7 +132,7 @@ def _wait(memory: Memory, reason: str, wakes: int, now: float, random: Random) -
 
 
 def _proved(state: Proving, proof: str, now: float, random: Random) -> Turn:
-    memory = replace(reread(state.memory, "absent"), version="", listed=None, went_back=False)
+    memory = replace(state.memory, version="", listed=None, went_back=False)
     waiting, effects = _wait(
         memory, reasons.absent(memory.scope, proof), state.wakes, now, random
     )  # fmt: skip

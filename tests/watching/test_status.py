@@ -1,0 +1,63 @@
+"""The status of an informer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from dyninformer.watching.status import InformerState, InformerStatus, merged
+
+EARLY = datetime(2026, 1, 1, tzinfo=UTC)
+LATE = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def status(state: InformerState, **fields: object) -> InformerStatus:
+    """A status."""
+    return InformerStatus(state=state, **fields)  # type: ignore[arg-type]
+
+
+def test_the_states_are_the_words_of_the_documentation() -> None:
+    """A member is its text."""
+    assert [str(each) for each in InformerState] == [
+        "waiting", "listing", "watching", "backing-off", "absent", "stopped",
+    ]  # fmt: skip
+
+
+def test_several_namespaces_are_synced_when_all_are() -> None:
+    """The version is the lowest, and unknown before (S2)."""
+    one = status(InformerState.WATCHING, synced=True, resource_version="100")
+    other = status(InformerState.LISTING, resource_version="")
+    assert not merged([one, other], 3).synced
+    assert merged([one, other], 3).resource_version == ""
+    done = status(InformerState.WATCHING, synced=True, resource_version="99")
+    assert merged([one, done], 3).synced
+    assert merged([one, done], 3).resource_version == "99"
+
+
+def test_the_one_that_is_worst_off_is_shown() -> None:
+    """With the reasons of all, each once."""
+    found = merged(
+        [
+            status(InformerState.WATCHING, since=EARLY, last_contact=EARLY),
+            status(
+                InformerState.BACKING_OFF, reason="no.", attempts=3, since=LATE, next_try=LATE,
+                last_contact=LATE,
+            ),
+            status(InformerState.BACKING_OFF, reason="no.", attempts=1, next_try=EARLY),
+        ],
+        7,
+    )  # fmt: skip
+    assert found == InformerStatus(
+        state=InformerState.BACKING_OFF,
+        objects=7,
+        reason="no.",
+        attempts=3,
+        since=LATE,
+        last_contact=LATE,
+        next_try=EARLY,
+    )
+
+
+def test_one_namespace_is_as_it_is() -> None:
+    """Nothing to merge."""
+    one = status(InformerState.WATCHING, synced=True, objects=2, resource_version="5")
+    assert merged([one], 2) == one
