@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias, overload
 
 import msgspec
 
@@ -31,3 +31,29 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 Changes: TypeAlias = Sequence[Change]
 """Changes in the order they are told. A first state's are made while one walks over them: to
 keep the sequence keeps the store's own entries and little more."""
+
+
+class InitialChanges(Sequence[Change]):
+    """A first state as changes, each made when it is asked for."""
+
+    def __init__(self, entries: Mapping[str, Payload]) -> None:
+        """The mapping must not change any more."""
+        self._entries = entries
+        self._keys = tuple(entries)
+
+    def __iter__(self) -> Iterator[Change]:
+        for key, payload in self._entries.items():
+            yield Change(key, None, payload, initial=True)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, at: int) -> Change: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Change]: ...
+    def __getitem__(self, at: int | slice) -> Change | Sequence[Change]:
+        if isinstance(at, slice):
+            return InitialChanges({key: self._entries[key] for key in self._keys[at]})
+        key = self._keys[at]
+        return Change(key, None, self._entries[key], initial=True)

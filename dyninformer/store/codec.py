@@ -1,28 +1,198 @@
-"""Objects as bytes: packed for the store, plain and decoded for readers."""
+"""Objects as bytes: packed for the store, plain and decoded for readers.
+
+An entry's first byte tells its form: ``{`` is plain JSON, 0x28 a zstd frame (the first byte of
+zstd's magic number), 0x01 an identity, as in ``_with_identity``, followed by either of them.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+import zstandard
+
+from dyninformer.errors import JSONPathError
 from dyninformer.store.changes import Payload
+from dyninformer.store.fork_safety import fork_safe_lock
+from dyninformer.store.fresh_stack import on_fresh_stack
+from dyninformer.store.jsonpath.document import decoded
+from dyninformer.store.jsonpath.projection import Projection
 
 Object: TypeAlias = dict[str, Any]
+Samples: TypeAlias = list[bytes | bytearray | memoryview]
+
+SAMPLE_SIZE = 1000
+"""From so many objects on, a store is worth a dictionary."""
+
+_FRAME = 0x28
+_IDENTITY = 0x01
+_SAMPLE_PART = 8192  # of a large object the beginning is enough to learn from
+_DICTIONARY_BYTES = 32768
+_LARGE = 16384  # compresses well without a dictionary
+_LEVEL = 3
+
+_decode = msgspec.json.Decoder().decode
+_identity_paths = Projection([".metadata.uid", ".metadata.resourceVersion"])
+
+
+class Identity(NamedTuple):
+    """Which object, and which state of it; "" where the server did not say."""
+
+    uid: str
+    version: str
 
 
 class Codec:
-    """Packs and unpacks the entries of one store. Any thread may use it."""
+    """Packs and unpacks the entries of one store. Any thread may use it.
+
+    A zstd compressor or decompressor that two threads use at once crashes the process: each
+    thread has its own (``_Contexts``). The dictionary is trained once, and then kept for as
+    long as the codec is, so that every entry can be read by whoever holds the codec.
+    """
 
     def __init__(self, compress: bool = True) -> None:
-        raise NotImplementedError
+        self._compress = compress
+        self._dictionary: zstandard.ZstdCompressionDict | None = None
+        self._learning = fork_safe_lock()  # held by the one who trains; nobody waits for it
+        self._contexts = _Contexts()
+        self.wants_sample = compress
+        """A sample of `SAMPLE_SIZE` objects would make entries smaller."""
 
-    def pack(self, data: bytes) -> Payload:
-        """The entry for an object's plain JSON."""
-        raise NotImplementedError
+    def pack(self, data: bytes, identity: Identity | None = None) -> Payload:
+        """The entry for an object's plain JSON.
+
+        ``identity`` is given where the JSON does not say it as the server did.
+        """
+        entry = data
+        # Until the dictionary is there, only what is large is compressed.
+        if self._compress and (not self.wants_sample or len(data) >= _LARGE):
+            contexts = self._contexts
+            if contexts.dictionary is not self._dictionary:
+                contexts.renew(self._dictionary)
+            # zstandard returns a shrunken allocation of the worst case's size. Kept, those tear
+            # the heap to pieces; a copy is of just the size it needs.
+            packed = bytes(memoryview(contexts.compress(data)))
+            if len(packed) < len(data):
+                entry = packed
+        return entry if identity is None else _with_identity(identity, entry)
 
     def plain(self, payload: Payload) -> bytes:
         """An entry's plain JSON."""
-        raise NotImplementedError
+        first = payload[0]
+        if first == _FRAME:
+            contexts = self._contexts
+            if contexts.dictionary is not self._dictionary:
+                contexts.renew(self._dictionary)
+            return contexts.decompress(payload)
+        if first == _IDENTITY:
+            return self.plain(payload.split(b"\0", 2)[2])
+        return payload
 
     def decode(self, payload: Payload) -> Object:
         """An entry as a new dict, which is the caller's own."""
-        raise NotImplementedError
+        return read(self.plain(payload))
+
+    def identity(self, payload: Payload) -> Identity:
+        """The uid and version that the server gave the object."""
+        aside = identity_aside(payload)
+        if aside is not None:
+            return aside
+        uid, version = rows_of(_identity_paths, self.plain(payload))
+        return Identity(text_of(uid), text_of(version))
+
+    def repacked(self, payload: Payload) -> Payload:
+        """The entry as it would be packed now; itself if it is compressed or stays as large."""
+        if payload[0] == _FRAME:
+            return payload
+        packed = self.pack(self.plain(payload), identity_aside(payload))
+        return packed if len(packed) < len(payload) else payload
+
+    def learn(self, sample: Callable[[], Iterable[Payload]]) -> bool:
+        """Train the dictionary on some entries; False if that is done, or under way elsewhere.
+
+        Takes tens of milliseconds, so it is called with no lock held.
+        """
+        if not self._learning.acquire(blocking=False):
+            return False
+        try:
+            if not self.wants_sample:
+                return False
+            samples: Samples = [self.plain(payload)[:_SAMPLE_PART] for payload in sample()]
+            self._dictionary = _trained(samples)
+            self.wants_sample = False
+        finally:
+            self._learning.release()
+        return True
+
+
+def _trained(samples: Samples) -> zstandard.ZstdCompressionDict | None:
+    """A dictionary that is ready for use, or None if these samples have nothing in common."""
+    try:
+        dictionary = zstandard.train_dictionary(_DICTIONARY_BYTES, samples)
+        dictionary.precompute_compress(level=_LEVEL)
+    except zstandard.ZstdError:
+        return None
+    return dictionary
+
+
+class _Contexts(threading.local):
+    """This thread's compressor and decompressor, of one codec."""
+
+    dictionary: zstandard.ZstdCompressionDict | None
+
+    def __init__(self) -> None:
+        self.renew(None)
+
+    def renew(self, dictionary: zstandard.ZstdCompressionDict | None) -> None:
+        """Use another dictionary. Frames made without one are read all the same."""
+        compressor = zstandard.ZstdCompressor(
+            level=_LEVEL, dict_data=dictionary, write_content_size=True
+        )
+        self.compress = compressor.compress
+        self.decompress = zstandard.ZstdDecompressor(dict_data=dictionary).decompress
+        self.dictionary = dictionary
+
+
+def _with_identity(identity: Identity, entry: bytes) -> Payload:
+    """The entry behind its uid and version, each ended by a zero byte."""
+    uid, version = (part.replace("\0", "").encode(errors="replace") for part in identity)
+    return b"\1" + uid + b"\0" + version + b"\0" + entry
+
+
+def identity_aside(payload: Payload) -> Identity | None:
+    """The identity that was packed beside the object, if one was."""
+    if payload[0] != _IDENTITY:
+        return None
+    uid, version, _ = payload[1:].split(b"\0", 2)
+    return Identity(uid.decode(), version.decode())
+
+
+def text_of(values: list[Any]) -> str:
+    """The one text that a path found, else ""."""
+    return values[0] if values and type(values[0]) is str else ""
+
+
+def rows_of(projection: Projection, data: bytes) -> list[list[Any]]:
+    """What the paths find in an object that was accepted: however deep it is, they can."""
+    try:
+        return projection.rows(data)
+    except JSONPathError:
+        return on_fresh_stack(projection.rows, data)
+
+
+def read(data: bytes) -> Object:
+    """An accepted object's JSON as a dict.
+
+    A number that msgspec refuses (``1e999``) and half of a surrogate pair are read as
+    ``jsonpath.document.decoded`` does.
+    """
+    try:
+        found: Object = _decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        try:
+            found = decoded(data)
+        except JSONPathError:
+            found = on_fresh_stack(decoded, data)
+    return found

@@ -1,8 +1,14 @@
-"""Why an object that came is not stored."""
+"""Why an object that came is not stored, in words that give nothing of it away."""
 
 from __future__ import annotations
 
+import re
+
 from dyninformer.errors import DynInformerError
+
+_BEFORE, _AFTER = 24, 40  # 64 bytes in all
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_MASKED = re.compile(rb'"[^"]*"?|true|false|null|[^\s{}\[\]:,]')
 
 
 class UnusableObjectError(DynInformerError, ValueError):
@@ -12,7 +18,7 @@ class UnusableObjectError(DynInformerError, ValueError):
     resourceVersion, "" where that could not be read.
     """
 
-    def __init__(self, message: str, *, key: str | None, version: str) -> None:
+    def __init__(self, message: str, *, key: str | None = None, version: str = "") -> None:
         super().__init__(message)
         self.key = key
         self.version = version
@@ -25,3 +31,30 @@ class TransformError(DynInformerError, RuntimeError):
         super().__init__(message)
         self.key = key
         self.version = version
+
+
+def excerpt(data: bytes, offset: int) -> str:
+    """At most 64 bytes of JSON around a place, with only its structure to be seen.
+
+    What is inside quotes, and whatever else is no bracket, comma, colon, ``true``, ``false`` or
+    ``null``, is masked: malformed JSON may have its quotes the wrong way round.
+
+    >>> excerpt(b'{"token": "s3cr3t", "n": 12, "ok": true}', 20)
+    '{"*****": "******", "*": **, "**": true}'
+    """
+    start = max(0, offset - _BEFORE)
+    # Strings are found from the beginning, so that a window into one is known to be inside.
+    quoted = _STRING.sub(_mask_string, data[: offset + _AFTER])
+    masked = _MASKED.sub(_mask_rest, quoted)
+    return masked[start:].decode("ascii", "replace")
+
+
+def _mask_string(found: re.Match[bytes]) -> bytes:
+    text = found[0]
+    closed = len(text) > 1 and text.endswith(b'"')
+    return b'"' + b"*" * (len(text) - 1 - closed) + b'"' * closed
+
+
+def _mask_rest(found: re.Match[bytes]) -> bytes:
+    text = found[0]
+    return text if text[:1] == b'"' or len(text) > 1 else b"*"

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-import threading
+import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
+from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import IndexFunction, Transform
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.changes import Changes, Payload
-from dyninformer.store.codec import Codec
-from dyninformer.store.receiving import Received
+from dyninformer.store.adding import add_indexes
+from dyninformer.store.changes import Change, Changes, Payload
+from dyninformer.store.codec import SAMPLE_SIZE, Codec
+from dyninformer.store.fork_safety import fork_safe_lock
+from dyninformer.store.holdings import Holdings
+from dyninformer.store.indexers import (
+    NAMESPACE,
+    Index,
+    Indexing,
+    as_function,
+    by_namespace,
+    same_function,
+)
+from dyninformer.store.packing import pack_again, sample_of
+from dyninformer.store.receiving import Received, Receiver
+from dyninformer.store.refused import TransformError, UnusableObjectError
 from dyninformer.store.relist import Relist
+from dyninformer.store.sharing import SharedObjects
 from dyninformer.store.snapshot import View
+from dyninformer.store.steps import Deciding
 
 Object: TypeAlias = dict[str, Any]
 Entry: TypeAlias = tuple[str, Payload]
-Entries: TypeAlias = list[Entry]
+EntryList: TypeAlias = list[Entry]
 Texts: TypeAlias = list[str]
+Payloads: TypeAlias = list[Payload]
 WatchType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
+
+_log = logging.getLogger(__name__)
 
 
 def _ignore(changes: Changes) -> None:
@@ -48,9 +68,17 @@ class Store:
     ) -> None:
         self.gvr = gvr
         self.codec = codec or Codec()
-        self.lock = threading.RLock()
+        self.lock = fork_safe_lock()
         self.on_changes = on_changes
-        raise NotImplementedError
+        self._metrics = metrics
+        self._metadata_only = metadata_only
+        self._receiver = Receiver(transform, metadata_only)
+        self._deciding = Deciding(self.codec)
+        self._shared = SharedObjects(self.codec)
+        self._adding = fork_safe_lock()  # held by the one thread that adds indexers
+        self._index_failures: set[str] = set()
+        functions = self._without_namespace(indexers or {})
+        self.holdings = Holdings(Indexing(functions, self._index_failed))
 
     # What the reflectors' threads call.
 
@@ -63,70 +91,204 @@ class Store:
         as DELETED, so that no transform sees it (S17). Raises UnusableObjectError (S32) and
         TransformError (S17), both counted.
         """
-        raise NotImplementedError
+        try:
+            return self._receiver.receive(data, api_version, kind, deleted, self.holdings.indexing)
+        except UnusableObjectError:
+            self._metrics.count("unusable_objects", self.gvr)
+            raise
+        except TransformError:
+            self._metrics.count("transform_errors", self.gvr)
+            raise
 
     def apply(self, type: WatchType, received: Received) -> None:
         """Take a watch event (S6, S12, S30)."""
-        raise NotImplementedError
+        holdings = self.holdings
+        while True:
+            indexing = holdings.indexing
+            # Only this thread writes the scope, so what is held now is held below, if perhaps
+            # in other bytes: another thread may have compressed it.
+            held = holdings.get(received.key)
+            if type == "DELETED":
+                step = self._deciding.removed(received, held, indexing)
+            else:
+                step = self._deciding.kept(received, held, indexing, live=True)
+            if step is None:
+                return
+            changes = (step.change,)
+            with self.lock:
+                if holdings.indexing is not indexing:
+                    continue  # an index was added in between
+                holdings.make(step)
+                self.on_changes(changes)
+            break
+        if self._metrics is not NO_METRICS:
+            self.count(changes)
+        if self.codec.wants_sample and holdings.count >= SAMPLE_SIZE:
+            self.learn(lambda: sample_of(self.view()))
 
     def relist(self, scope: str = "") -> Relist:
         """Begin a new state of a scope."""
-        raise NotImplementedError
+        return Relist(self, scope)
 
     def clear(self, scope: str = "") -> None:
         """Delete all that is held of a scope, and tell it (S33)."""
-        raise NotImplementedError
+        self.relist(scope).swap(first=False)
 
     def set_transform(self, transform: Transform | None) -> None:
         """Transform what is received from now on."""
-        raise NotImplementedError
+        self._receiver = Receiver(transform, self._metadata_only)
 
     # Reads.
 
     def get(self, key: str) -> Payload | None:
         """The entry of a key."""
-        raise NotImplementedError
+        return self.holdings.get(key)
 
     def shared(self, key: str) -> Object | None:
         """The object of a key, decoded once and shared by all who ask: not to be changed."""
-        raise NotImplementedError
+        payload = self.holdings.get(key)
+        return None if payload is None else self._shared.get(key, payload)
 
     def view(self, namespace: str | None = None) -> View:
         """What is held at this moment, of one namespace or of all."""
-        raise NotImplementedError
+        with self.lock:
+            entries = self.holdings.frozen(namespace)
+        return View(self.gvr, self.codec, entries)
 
     def keys(self) -> Texts:
         """All keys."""
-        raise NotImplementedError
+        with self.lock:
+            return [key for entries in self.holdings.entries.values() for key in entries]
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        return self.holdings.count
 
     def __contains__(self, key: str) -> bool:
-        raise NotImplementedError
+        return self.holdings.get(key) is not None
 
     # Indexes. An unknown name is UnknownIndexError.
 
-    def by_index(self, name: str, value: str) -> Entries:
+    def by_index(self, name: str, value: str) -> EntryList:
         """Keys and entries under an index value."""
-        raise NotImplementedError
+        holdings = self.holdings
+        with self.lock:
+            if name == NAMESPACE:
+                return list(holdings.entries.get(value, {}).items())
+            keys = self._index(name).keys(value)
+            found = [(key, holdings.get(key)) for key in keys]
+        return [(key, payload) for key, payload in found if payload is not None]
 
     def index_keys(self, name: str, value: str) -> Texts:
         """The keys under an index value."""
-        raise NotImplementedError
+        with self.lock:
+            if name == NAMESPACE:
+                return list(self.holdings.entries.get(value, ()))
+            return self._index(name).keys(value)
 
     def index_values(self, name: str) -> Texts:
         """All values of an index under which something is held."""
-        raise NotImplementedError
+        with self.lock:
+            return list(self.holdings.entries) if name == NAMESPACE else self._index(name).values()
 
     def values_of(self, name: str, obj: Object) -> Texts:
-        """The values that an index's function gives for an object."""
-        raise NotImplementedError
+        """The values that an index's function gives for an object. It may raise."""
+        given = self.get_indexers().get(name)
+        if given is None:
+            raise self._unknown(name)
+        return list(as_function(given)(obj))
 
     def get_indexers(self) -> dict[str, IndexFunction]:
         """The index functions by name, as they were given."""
-        raise NotImplementedError
+        with self.lock:
+            functions = self.holdings.indexing.functions
+            return {
+                NAMESPACE: by_namespace,
+                **{name: functions[name] for name in self.holdings.published},
+            }
 
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
-        """Add indexes, also while the store is written (S15)."""
-        raise NotImplementedError
+        """Add indexes, also while the store is written (S15).
+
+        All or nothing: an error, an interrupt too, leaves the indexes as they were.
+        """
+        with self._adding:
+            holdings, before = self.holdings, self.holdings.indexing
+            added = self._without_namespace(indexers)
+            for name in [name for name in added if name in before.functions]:
+                if not same_function(added[name], before.functions[name]):
+                    raise self._conflict(name, added[name], before.functions[name])
+                del added[name]
+            if not added:
+                return
+            add_indexes(holdings, self.lock, self.codec, added, self._index_failed)
+
+    def _without_namespace(self, indexers: Mapping[str, IndexFunction]) -> dict[str, IndexFunction]:
+        """The indexers but for the one that is always there, which may be named, not changed."""
+        rest = dict(indexers)
+        given = rest.pop(NAMESPACE, None)
+        if given is not None and given is not by_namespace:
+            raise self._conflict(NAMESPACE, given, by_namespace)
+        for function in rest.values():
+            as_function(function)
+        return rest
+
+    def _conflict(
+        self, name: str, given: IndexFunction, held: IndexFunction
+    ) -> OptionsConflictError:
+        return OptionsConflictError(
+            f"{self.gvr} has an index {name!r} already, of another function: {held!r}, "
+            f"now {given!r}. Give one of them another name."
+        )
+
+    def _unknown(self, name: str) -> UnknownIndexError:
+        known = ", ".join(sorted([NAMESPACE, *self.holdings.published]))
+        return UnknownIndexError(
+            f"{self.gvr} has no index {name!r}; it has: {known}. Add it with indexers= or "
+            "add_indexers."
+        )
+
+    def _index(self, name: str) -> Index:
+        index = self.holdings.published.get(name)
+        if index is None:
+            raise self._unknown(name)
+        return index
+
+    def _index_failed(self, name: str, error: Exception) -> None:
+        """An object is under nothing in an index whose function raised (S18)."""
+        self._metrics.count("index_errors", self.gvr, index=name)
+        if name not in self._index_failures:
+            self._index_failures.add(name)
+            _log.warning(
+                "%s: the function of index %r raised; such objects are under nothing in it "
+                "(further ones are counted, not logged)",
+                self.gvr,
+                name,
+                exc_info=error,
+            )
+
+    # What a relist calls.
+
+    def learn(self, sample: Callable[[], Payloads]) -> None:
+        """Train the codec on the sample, unless that is done, and pack what is held again."""
+        if self.codec.learn(sample):
+            pack_again(self.holdings, self.lock, self.codec)
+
+    def tell(self, changes: Changes) -> None:
+        """Tell the changes; called with the lock held."""
+        if changes:
+            self.on_changes(changes)
+
+    def count(self, changes: Changes) -> None:
+        """Count what was told; called without the lock."""
+        if self._metrics is NO_METRICS:
+            return
+        kinds = Counter(_kind(change) for change in changes)
+        for kind, amount in kinds.items():
+            self._metrics.count("events", self.gvr, amount, type=kind)
+        self._metrics.gauge("objects", self.gvr, len(self))
+
+
+def _kind(change: Change) -> str:
+    if change.old is None:
+        return "ADDED"
+    return "DELETED" if change.new is None else "UPDATED"

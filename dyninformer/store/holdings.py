@@ -1,0 +1,120 @@
+"""What a store's lock guards: the entries, their indexes, and what is being added to those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from dyninformer.store.changes import Payload
+from dyninformer.store.indexers import Index, Indexing
+from dyninformer.store.steps import Step
+
+Entries: TypeAlias = dict[str, Payload]
+ByNamespace: TypeAlias = dict[str, Entries]
+Indexes: TypeAlias = list[Index]
+
+
+class Holdings:
+    """Entries by namespace and key, and their indexes.
+
+    Every method but ``get`` is called with the store's lock held. Nothing per object in here is
+    looked at by the garbage collector.
+    """
+
+    def __init__(self, indexing: Indexing) -> None:
+        self.entries: ByNamespace = {}
+        """No namespace is empty; cluster-scoped objects are under ""."""
+        self.indexing = indexing
+        """The functions of all indexes, also of those under construction."""
+        self.published: dict[str, Index] = dict(
+            zip(indexing.functions, indexing.new_indexes(), strict=True)
+        )
+        """The indexes that readers see."""
+        self._indexes: Indexes = list(self.published.values())
+        self._written: set[str] | None = None
+        self.count = 0
+
+    def get(self, key: str) -> Payload | None:
+        """The entry of a key. Needs no lock: what it finds was there while it looked."""
+        namespace, slash, _ = key.partition("/")
+        entries = self.entries.get(namespace if slash else "")
+        return None if entries is None else entries.get(key)
+
+    def make(self, step: Step) -> None:
+        """Make one step."""
+        key, new = step.change.key, step.change.new
+        entries = self.entries.get(step.namespace)
+        if new is None:
+            if entries is not None and entries.pop(key, None) is not None:
+                self.count -= 1
+                if not entries:
+                    del self.entries[step.namespace]
+        else:
+            if entries is None:
+                entries = self.entries[step.namespace] = {}
+            self.count += key not in entries
+            entries[key] = new
+        if self._written is not None:
+            self._written.add(key)
+        for index, old, values in zip(self._indexes, step.old_row, step.new_row, strict=True):
+            index.replace(key, old, values)
+
+    def adopt(self, entries: ByNamespace, indexes: Indexes) -> None:
+        """Take over entries of keys that are not held, and their indexes, built apart."""
+        for namespace, added in entries.items():
+            held = self.entries.get(namespace)
+            if held is None:
+                self.entries[namespace] = added
+            else:
+                held.update(added)
+            self.count += len(added)
+            if self._written is not None:
+                self._written.update(added)
+        for index, added_index in zip(self._indexes, indexes, strict=True):
+            index.absorb(added_index)
+
+    def exchange(self, packed: Iterable[tuple[str, str, Payload, Payload]]) -> None:
+        """Hold the same objects in other bytes, where they are still held."""
+        for namespace, key, held, payload in packed:
+            entries = self.entries.get(namespace)
+            if entries is not None and entries.get(key) is held:
+                entries[key] = payload
+
+    def frozen(self, namespace: str | None) -> ByNamespace:
+        """A copy of one namespace or of all; it shares the entries."""
+        if namespace is None:
+            return {name: entries.copy() for name, entries in self.entries.items()}
+        entries = self.entries.get(namespace)
+        return {} if entries is None else {namespace: entries.copy()}
+
+    # Indexes that are added while the store is written (S15).
+
+    def begin(self, indexing: Indexing) -> Indexes:
+        """From now on keep indexes for the functions that ``indexing`` has more, unpublished."""
+        added = [indexing.new_index(name) for name in self._names_beyond(indexing)]
+        self._indexes = [*self._indexes, *added]
+        self.indexing = indexing
+        self._written = set()
+        return added
+
+    def fill(self, added: Indexes, rows: Mapping[str, tuple[list[str], ...]]) -> None:
+        """Enter keys as they were at ``begin``, but those that were written since: they are in."""
+        written = self._written or ()
+        for key, row in rows.items():
+            if key not in written:
+                for index, values in zip(added, row, strict=True):
+                    index.replace(key, [], values)
+
+    def publish(self) -> None:
+        """Let readers see the indexes that were begun."""
+        self.published = dict(zip(self.indexing.functions, self._indexes, strict=True))
+        self._written = None
+
+    def withdraw(self, indexing: Indexing) -> None:
+        """Give up the indexes that were begun, and go back to the functions of before."""
+        self.indexing = indexing
+        self._indexes = list(self.published.values())
+        self._written = None
+
+    def _names_beyond(self, indexing: Indexing) -> list[str]:
+        return [name for name in indexing.functions if name not in self.indexing.functions]

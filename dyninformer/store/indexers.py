@@ -1,0 +1,232 @@
+"""Index functions, and the indexes they fill: name -> value -> keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from dyninformer.options import IndexFunction
+from dyninformer.store.codec import read, rows_of, text_of
+from dyninformer.store.jsonpath import JSONPath, PathIndex, Projection
+
+Object: TypeAlias = dict[str, Any]
+Texts: TypeAlias = list[str]
+Found: TypeAlias = list[list[Any]]
+Row: TypeAlias = tuple[Texts, ...]
+"""The values of one object in each index, in the order of an `Indexing`."""
+
+NAMESPACE: Final = "namespace"
+"""The index that is always there. It needs no sets of keys: entries are kept by namespace."""
+
+HEAD: Final = (
+    ".metadata.name",
+    ".metadata.namespace",
+    ".metadata.uid",
+    ".metadata.resourceVersion",
+    ".apiVersion",
+    ".kind",
+)
+"""What bookkeeping reads of every object, in the same decode as the index values."""
+
+_FEW = 8
+
+
+def by_namespace(obj: Object) -> Texts:
+    """The function of the index ``namespace``; "" for a cluster-scoped object."""
+    return [obj.get("metadata", {}).get("namespace", "")]
+
+
+class Index:
+    """The keys under each value. Whoever writes it holds the store's lock, or alone knows it.
+
+    A value's one key is kept as it is, a few as a tuple, more as a dict without values: there
+    is nothing in it for the garbage collector to walk through, key by key.
+
+    ``remembers``: the values of each key are kept as well, because what the index function says
+    of an object cannot be relied upon to be the same again.
+    """
+
+    __slots__ = ("_many", "_one", "_values")
+
+    def __init__(self, remembers: bool) -> None:
+        self._one: dict[str, str] = {}
+        self._many: dict[str, tuple[str, ...] | dict[str, None]] = {}
+        self._values: dict[str, tuple[str, ...]] | None = {} if remembers else None
+
+    def replace(self, key: str, old: Texts, new: Texts) -> None:
+        """Move a key from its old values to its new ones; ``old`` may miss in the index."""
+        if self._values is not None:
+            old = list(self._values.pop(key, ()))
+            if new:
+                self._values[key] = tuple(new)
+        if old == new:
+            return
+        for value in old:
+            if value not in new:
+                self._discard(value, key)
+        for value in new:
+            if value not in old:
+                self._insert(value, key)
+
+    def _insert(self, value: str, key: str) -> None:
+        many = self._many.get(value)
+        if many is None:
+            only = self._one.setdefault(value, key)
+            if only != key:
+                del self._one[value]
+                self._many[value] = (only, key)
+        elif isinstance(many, dict):
+            many[key] = None
+        elif key not in many:
+            keys = (*many, key)
+            self._many[value] = keys if len(keys) <= _FEW else dict.fromkeys(keys)
+
+    def _discard(self, value: str, key: str) -> None:
+        many = self._many.get(value)
+        if many is None:
+            if self._one.get(value) == key:
+                del self._one[value]
+            return
+        if isinstance(many, dict):
+            many.pop(key, None)
+            if len(many) > 1:
+                return
+            rest = tuple(many)
+        else:
+            rest = tuple(each for each in many if each != key)
+        if len(rest) > 1:
+            self._many[value] = rest
+        else:
+            del self._many[value]
+            if rest:
+                self._one[value] = rest[0]
+
+    def absorb(self, other: Index) -> None:
+        """Take over another index of the same function, of other keys. It is not used again."""
+        if self._values is not None:
+            self._values.update(other._values or {})
+        if not self._one and not self._many:
+            self._one, self._many = other._one, other._many
+            return
+        for value, key in other._one.items():
+            self._insert(value, key)
+        for value, keys in other._many.items():
+            held = self._many.get(value)
+            if held is None and value not in self._one:
+                self._many[value] = keys
+            elif isinstance(held, dict):
+                held.update(dict.fromkeys(keys))
+            else:
+                for key in keys:
+                    self._insert(value, key)
+
+    def keys(self, value: str) -> Texts:
+        """The keys under a value, in the order in which they came there."""
+        only = self._one.get(value)
+        return [only] if only is not None else list(self._many.get(value, ()))
+
+    def values(self) -> Texts:
+        """Each value that has a key."""
+        return [*self._one, *self._many]
+
+
+class Indexing:
+    """A set of index functions; immutable, for any thread. `NAMESPACE` is none of them."""
+
+    def __init__(
+        self,
+        functions: Mapping[str, IndexFunction],
+        failed: Callable[[str, Exception], None],
+    ) -> None:
+        """``failed`` is told the index and the error where a function raises (S18)."""
+        self.functions = dict(functions)
+        self._failed = failed
+        self._calls: list[tuple[int, str, Callable[[Object], Iterable[str]]]] = []
+        self._spans: list[tuple[Callable[[Found], Texts], int, int] | None] = []
+        paths: list[JSONPath | str] = []
+        for at, (name, given) in enumerate(self.functions.items()):
+            function = as_function(given)
+            if isinstance(function, PathIndex):
+                start = len(HEAD) + len(paths)
+                paths += function.paths
+                self._spans.append((function.values_of, start, start + len(function.paths)))
+            else:
+                self._spans.append(None)
+                self._calls.append((at, name, function))
+        self._projection = Projection([*HEAD, *paths])
+        self.no_values: Row = tuple([] for _ in self.functions)
+        """The row of an object that is not there."""
+
+    def new_index(self, name: str) -> Index:
+        """An empty index for one of the functions."""
+        return Index(remembers=not isinstance(as_function(self.functions[name]), PathIndex))
+
+    def new_indexes(self) -> list[Index]:
+        """An empty index for each function, in the order of the rows."""
+        return [self.new_index(name) for name in self.functions]
+
+    def found(self, data: bytes) -> Found:
+        """What `HEAD` and the paths find in an object that may yet be malformed.
+
+        Raises JSONPathError for what is no JSON or nested too deep.
+        """
+        return self._projection.rows(data)
+
+    def row(self, found: Found, data: bytes) -> Row:
+        """The index values of an object in which the paths found that."""
+        if self._calls:
+            return self._mixed(found, data)
+        return tuple(
+            [span[0](found[span[1] : span[2]]) for span in self._spans if span is not None]
+        )
+
+    def row_of(self, data: bytes) -> Row:
+        """The index values of an object that was accepted."""
+        return self.row(rows_of(self._projection, data), data)
+
+    def held(self, data: bytes) -> tuple[str, str, Row]:
+        """Uid, version and index values as a held object's JSON has them.
+
+        The functions are not called: their indexes remember the values themselves.
+        """
+        found = rows_of(self._projection, data)
+        row = tuple([span[0](found[span[1] : span[2]]) if span else [] for span in self._spans])
+        return text_of(found[2]), text_of(found[3]), row
+
+    def _mixed(self, found: Found, data: bytes) -> Row:
+        row = [span[0](found[span[1] : span[2]]) if span else [] for span in self._spans]
+        for at, name, function in self._calls:
+            try:
+                # Each gets an object of its own: it may keep or change it.
+                row[at] = _checked(function(read(data)))
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                self._failed(name, error)
+        return tuple(row)
+
+
+def as_function(given: IndexFunction | JSONPath) -> PathIndex | Callable[[Object], Iterable[str]]:
+    """An index function, as it was given or made of the path that was given."""
+    if isinstance(given, str | JSONPath):
+        return PathIndex(given)
+    if not callable(given):
+        raise TypeError(
+            f"{given!r} is no index function: give a path, or a function from an object to the "
+            "texts it is found under"
+        )
+    return given
+
+
+def same_function(left: IndexFunction, right: IndexFunction) -> bool:
+    """Paths are the same by their text, functions by identity."""
+    first, second = as_function(left), as_function(right)
+    return first == second if isinstance(first, PathIndex) else first is second
+
+
+def _checked(values: Iterable[str]) -> Texts:
+    """Each value once."""
+    if isinstance(values, str):
+        raise TypeError("it returned one text: an index function returns a list of texts")
+    texts = list(dict.fromkeys(values))
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("it returned something other than texts")
+    return texts

@@ -1,0 +1,104 @@
+"""What an object that came does to what is held of its key: decided outside the lock."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from dyninformer.store.changes import Change, Payload
+from dyninformer.store.codec import Codec, identity_aside
+from dyninformer.store.equality import same_content
+from dyninformer.store.indexers import Indexing, Row
+from dyninformer.store.receiving import Received
+from dyninformer.store.versions import older
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A change of one key, and its index values before and after, for the store to make."""
+
+    namespace: str
+    change: Change
+    old_row: Row
+    new_row: Row
+
+
+Steps: TypeAlias = list[Step]
+
+
+class Deciding:
+    """Compares what came with what is held; immutable, for any thread."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+
+    def kept(
+        self, received: Received, held: Payload | None, indexing: Indexing, *, live: bool
+    ) -> Step | None:
+        """An object was added or changed. None if there is nothing to do.
+
+        ``live``: it came as an event, so that it may be older than what is held (S30). A relist
+        is the truth, as old as it may be.
+        """
+        data = received.data
+        if held is None:
+            if data is None:
+                return None
+            return self._added(received, data, indexing)
+        if data is None:
+            return self.removed(received, held, indexing)
+        plain = self._codec.plain(held)
+        if plain == data and received.identity == identity_aside(held):
+            return None
+        uid, version, old_row = self._held(held, plain, indexing)
+        if live and older(received.version, version):
+            return None
+        if version == received.version and uid == received.uid and same_content(plain, data):
+            return None
+        recreated = bool(uid and received.uid and uid != received.uid)
+        new = self._codec.pack(data, received.identity)
+        change = Change(received.key, held, new, recreated=recreated)
+        return Step(received.namespace, change, old_row, _row(received, data, indexing))
+
+    def _added(self, received: Received, data: bytes, indexing: Indexing) -> Step:
+        change = Change(received.key, None, self._codec.pack(data, received.identity))
+        return Step(received.namespace, change, indexing.no_values, _row(received, data, indexing))
+
+    def removed(self, received: Received, held: Payload | None, indexing: Indexing) -> Step | None:
+        """An object was deleted, or left the selection, or the transform dropped it (S6, S17)."""
+        if held is None:
+            return None
+        uid, version, old_row = self._held(held, self._codec.plain(held), indexing)
+        if uid and received.uid and uid != received.uid:
+            return None
+        if older(received.version, version):
+            return None
+        return Step(
+            received.namespace, Change(received.key, held, None), old_row, indexing.no_values
+        )
+
+    def missing(self, namespace: str, key: str, held: Payload, indexing: Indexing) -> Step:
+        """A relist does not have an object that is held (S13)."""
+        old_row = self._held(held, self._codec.plain(held), indexing)[2]
+        change = Change(key, held, None, final_state_unknown=True)
+        return Step(namespace, change, old_row, indexing.no_values)
+
+    def _held(self, held: Payload, plain: bytes, indexing: Indexing) -> tuple[str, str, Row]:
+        uid, version, row = indexing.held(plain)
+        aside = identity_aside(held)
+        return (uid, version, row) if aside is None else (*aside, row)
+
+    def again(self, step: Step, indexing: Indexing) -> Step:
+        """A step with the index values that other index functions give."""
+        change = step.change
+        old, new = change.old, change.new
+        return Step(
+            step.namespace,
+            change,
+            indexing.no_values if old is None else indexing.held(self._codec.plain(old))[2],
+            indexing.no_values if new is None else indexing.row_of(self._codec.plain(new)),
+        )
+
+
+def _row(received: Received, data: bytes, indexing: Indexing) -> Row:
+    return received.row if received.indexing is indexing else indexing.row_of(data)
