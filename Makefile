@@ -42,7 +42,7 @@ soak: $(VENV)/ready ## run the tests that take minutes
 	$(BIN)/pytest -m soak --timeout 3600 $(PYTEST_ARGS)
 
 bench: $(VENV)/ready ## run the benchmarks; each prints ratios beside a peer
-	@for each in benchmarks/bench_*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+	@for each in benchmarks/bench_*.py; do echo "== $$each"; $(BIN)/python -m benchmarks.$$(basename $$each .py) || exit 1; done
 
 kube: ## build etcd, kube-apiserver and kubectl for the real-server tests (needs Go; minutes)
 	@tests/kube/build
