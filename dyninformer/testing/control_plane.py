@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
-from dyninformer.errors import DynInformerError
 from dyninformer.testing.api.access import MASTERS
+from dyninformer.testing.assets import ControlPlaneError, find_assets
 from dyninformer.testing.etcd import Etcd
 from dyninformer.testing.kubeconfig import kubeconfig_text, write_private
 from dyninformer.testing.launching import (
@@ -38,7 +38,6 @@ T = TypeVar("T")
 Object = dict[str, Any]
 Process = Literal["etcd", "kube-apiserver"]
 
-ASSETS = "KUBEBUILDER_ASSETS"
 _KEPT = (
     b"/registry/leases/", b"/registry/masterleases/", b"/registry/peerserverleases/",
     b"/registry/apiregistration.k8s.io/",
@@ -46,32 +45,6 @@ _KEPT = (
 """What the API server writes for itself as long as it lives."""
 _LONG_AGO = "2000-01-01T00:00:00Z"
 _POLL_SECONDS = 0.01
-_BINARIES: tuple[Process, ...] = ("etcd", "kube-apiserver")
-
-
-class ControlPlaneError(DynInformerError, RuntimeError):
-    """The control plane cannot be started, or does not come up; the message quotes its log."""
-
-
-def find_assets(assets: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of etcd and kube-apiserver; a ControlPlaneError says what is missing.
-
-    ``assets`` None asks the environment variable KUBEBUILDER_ASSETS, as envtest does.
-    """
-    named = os.fspath(assets) if assets is not None else os.environ.get(ASSETS, "")
-    if not named:
-        raise ControlPlaneError(
-            f"{ASSETS} is not set: it names the folder of etcd and kube-apiserver. "
-            "Build them with `make kube` in a clone of dyninformer, or get them with setup-envtest."
-        )
-    folder = Path(named)
-    missing = [name for name in _BINARIES if not os.access(folder / name, os.X_OK)]
-    if missing:
-        raise ControlPlaneError(
-            f"{ASSETS}={named} has no executable {' and no '.join(missing)}. "
-            "Build them with `make kube` in a clone of dyninformer, or get them with setup-envtest."
-        )
-    return folder
 
 
 class ControlPlane(ObjectDoor):

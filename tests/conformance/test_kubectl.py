@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dyninformer.testing.control_plane import find_assets
+from dyninformer.testing.assets import find_assets
 from dyninformer.testing.kubeconfig import kubeconfig_text, write_private
 from tests.conformance.shapes import PASSING
 
