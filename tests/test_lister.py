@@ -1,0 +1,258 @@
+"""Reads of an informer's cache."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from dyninformer.errors import (
+    NotSyncedWarning,
+    ObjectNotFoundError,
+    SelectorError,
+    UnknownIndexError,
+)
+from dyninformer.lister import GenericLister
+from dyninformer.resource import GroupVersionResource
+from dyninformer.store.store import Store
+
+CERTIFICATES = GroupVersionResource("cert-manager.io", "v1", "certificates")
+BLOCKS = GroupVersionResource("crd.projectcalico.org", "v1", "ipamblocks")
+
+
+def certificate(namespace: str, name: str, issuer: str = "ca", **labels: str) -> dict[str, Any]:
+    """A certificate as small as a test needs it."""
+    return {
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Certificate",
+        "metadata": {
+            "name": name, "namespace": namespace, "uid": f"u-{namespace}-{name}",
+            "resourceVersion": "7", "labels": labels,
+            "creationTimestamp": "2026-01-02T03:04:05Z",
+        },
+        "spec": {"issuerRef": {"name": issuer}, "dnsNames": [f"{name}.example.com", "x"]},
+    }  # fmt: skip
+
+
+def filled(store: Store, *objects: dict[str, Any]) -> Store:
+    """The store, with these objects added."""
+    for obj in objects:
+        store.apply("ADDED", store.receive(msgspec.json.encode(obj)))
+    return store
+
+
+@pytest.fixture
+def lister() -> GenericLister:
+    """Three certificates in two namespaces, by issuer."""
+    store = Store(CERTIFICATES, indexers={"by-issuer": ".spec.issuerRef.name"})
+    filled(
+        store,
+        certificate("prod", "shop", "letsencrypt", app="shop", tier="web"),
+        certificate("prod", "mail", app="mail"),
+        certificate("dev", "shop", app="shop"),
+    )
+    return GenericLister(store, lambda: True)
+
+
+def test_an_object_is_found_by_name_and_namespace_or_by_key(lister: GenericLister) -> None:
+    """Both spellings give the same object."""
+    assert lister.get("shop", "prod") == lister.get("prod/shop")
+    assert lister.get("shop", "prod")["spec"]["issuerRef"]["name"] == "letsencrypt"
+
+
+def test_what_a_read_returns_belongs_to_the_caller(lister: GenericLister) -> None:
+    """Changing it changes nothing that others read."""
+    lister.get("prod/shop")["spec"].clear()
+    assert lister.get("prod/shop")["spec"]["issuerRef"]["name"] == "letsencrypt"
+
+
+def test_a_shared_object_is_decoded_once(lister: GenericLister) -> None:
+    """shared=True hands the same dict to all who ask."""
+    assert lister.get("prod/shop", shared=True) is lister.get("shop", "prod", shared=True)
+    [by_index] = lister.by_index("by-issuer", "letsencrypt", shared=True)
+    assert by_index is lister.get("prod/shop", shared=True)
+
+
+def test_a_missing_object_is_an_error_that_names_it(lister: GenericLister) -> None:
+    """The error says which object of which resource, and whether the cache is synced."""
+    with pytest.raises(ObjectNotFoundError, match=r"certificates.v1.cert-manager.io 'prod/nope'"):
+        lister.get("nope", "prod")
+    with pytest.raises(LookupError, match="which is synced"):
+        lister.get("prod/nope")
+
+
+def test_a_missing_object_can_have_a_default(lister: GenericLister) -> None:
+    """default= replaces the error, None too."""
+    assert lister.get("prod/nope", default=None) is None
+    assert lister.get("nope", "prod", default=5) == 5
+
+
+def test_a_bare_name_of_a_namespaced_resource_is_refused(lister: GenericLister) -> None:
+    """The mistake is told, with or without a default, and so is what to write instead."""
+    with pytest.raises(ValueError, match=r"is namespaced: give the namespace too"):
+        lister.get("shop")
+    with pytest.raises(ValueError, match=r"get\('namespace/shop'\)"):
+        lister.get("shop", default=None)
+
+
+def test_a_namespace_given_twice_is_refused(lister: GenericLister) -> None:
+    """A key and a namespace in one call are a mistake, not a missing object."""
+    with pytest.raises(ValueError, match="not the namespace twice"):
+        lister.get("prod/shop", "prod")
+
+
+def test_a_cluster_scoped_object_has_a_bare_name() -> None:
+    """Its name is its key; a namespace is refused."""
+    block = {"metadata": {"name": "10-0-0-0-26", "uid": "u", "resourceVersion": "5"}}
+    lister = GenericLister(filled(Store(BLOCKS), block), lambda: True)
+    assert lister.get("10-0-0-0-26")["metadata"]["uid"] == "u"
+    assert lister.find("10-0-0-0-26") is not None
+    with pytest.raises(ValueError, match="is cluster-scoped: give the name alone"):
+        lister.get("10-0-0-0-26", "prod")
+
+
+def test_find_looks_in_every_namespace(lister: GenericLister) -> None:
+    """A bare name that one namespace has is found, one that none has is None."""
+    found = lister.find("mail")
+    assert found is not None
+    assert found["metadata"]["namespace"] == "prod"
+    assert lister.find("nope") is None
+    assert lister.find("shop", "dev") is not None
+
+
+def test_find_will_not_choose_between_namespaces(lister: GenericLister) -> None:
+    """A bare name that several namespaces have is a ValueError that names them."""
+    with pytest.raises(ValueError, match="in the namespaces dev, prod"):
+        lister.find("shop")
+
+
+def test_find_takes_a_condition(lister: GenericLister) -> None:
+    """The first object for which it holds."""
+    found = lister.find(lambda obj: obj["metadata"]["labels"]["app"] == "mail")
+    assert found is not None
+    assert found["metadata"]["name"] == "mail"
+    assert lister.find(lambda obj: False) is None
+
+
+@pytest.mark.parametrize(
+    ("selector", "fields", "expected"),
+    [
+        (None, None, {"prod/shop", "prod/mail", "dev/shop"}),
+        ("app=shop", None, {"prod/shop", "dev/shop"}),
+        ("app=shop,tier", None, {"prod/shop"}),
+        ("tier notin (web)", None, {"prod/mail", "dev/shop"}),
+        ({"app": "shop", "tier": "web"}, None, {"prod/shop"}),
+        (None, "spec.issuerRef.name=ca", {"prod/mail", "dev/shop"}),
+        ("app=shop", "metadata.namespace!=dev", {"prod/shop"}),
+        (None, {"metadata.name": "mail"}, {"prod/mail"}),
+        (None, "spec.absent=", {"prod/shop", "prod/mail", "dev/shop"}),
+    ],
+)
+def test_selectors_are_evaluated_here(
+    lister: GenericLister, selector: Any, fields: Any, expected: set[str]
+) -> None:
+    """Label and field selectors, as text or as a dict, on any field."""
+    found = lister.list(selector, field_selector=fields)
+    assert {f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in found} == expected
+
+
+def test_a_selector_that_cannot_be_read_is_refused_at_once(lister: GenericLister) -> None:
+    """In the words of the API server."""
+    with pytest.raises(SelectorError, match="found '=', expected"):
+        lister.list("a=b=c")
+
+
+def test_an_index_finds_what_has_the_value(lister: GenericLister) -> None:
+    """An unknown index is told, with those that are known."""
+    assert [o["metadata"]["name"] for o in lister.by_index("by-issuer", "letsencrypt")] == ["shop"]
+    assert lister.by_index("by-issuer", "nobody") == []
+    assert len(lister.by_index("namespace", "prod")) == 2
+    with pytest.raises(UnknownIndexError, match="by-issuer"):
+        lister.by_index("nope", "x")
+
+
+def test_the_lister_is_a_collection(lister: GenericLister) -> None:
+    """Length, keys, membership and iteration, as of any collection; an empty one is still true."""
+    assert len(lister) == 3
+    assert sorted(lister.keys()) == ["dev/shop", "prod/mail", "prod/shop"]
+    assert "prod/shop" in lister
+    assert "prod/nope" not in lister
+    assert 5 not in lister
+    assert {o["metadata"]["name"] for o in lister} == {"shop", "mail"}
+    assert GenericLister(Store(BLOCKS), lambda: True)
+
+
+def test_iteration_is_over_one_moment(lister: GenericLister) -> None:
+    """What is written while one iterates is not seen."""
+    objects = iter(lister)
+    next(objects)
+    filled(lister._store, certificate("prod", "later"))
+    assert len(list(objects)) == 2
+
+
+def test_one_namespace_reads_alike(lister: GenericLister) -> None:
+    """by_namespace gives the same reads with bare names."""
+    prod = lister.by_namespace("prod")
+    assert prod.get("shop")["metadata"]["namespace"] == "prod"
+    assert prod.get("nope", default=None) is None
+    assert len(prod) == 2
+    assert sorted(prod.keys()) == ["prod/mail", "prod/shop"]
+    assert [o["metadata"]["name"] for o in prod.list("tier=web")] == ["shop"]
+    assert "shop" in prod
+    assert "prod/shop" in prod
+    assert "dev/shop" not in prod
+    assert prod.by_index("by-issuer", "ca")[0]["metadata"]["name"] == "mail"
+    found = prod.find("mail")
+    assert found is not None
+    assert {o["metadata"]["name"] for o in prod} == {"shop", "mail"}
+    assert prod.select({"issuer": ".spec.issuerRef.name"})[0]["issuer"]
+    with pytest.raises(ValueError, match="is no namespace"):
+        lister.by_namespace("a/b")
+
+
+def test_select_makes_a_row_per_object(lister: GenericLister) -> None:
+    """One value is the value, none is None, several are a list."""
+    rows = lister.select(
+        {"issuer": "{.spec.issuerRef.name}", "hosts": ".spec.dnsNames[*]", "none": ".spec.x"}
+    )
+    assert {
+        "namespace": "prod", "name": "mail", "issuer": "ca",
+        "hosts": ["mail.example.com", "x"], "none": None,
+    } in rows  # fmt: skip
+    assert len(rows) == 3
+
+
+def test_to_frame_gives_a_data_frame(lister: GenericLister) -> None:
+    """Rows become a pandas DataFrame; without columns it shows creation and labels."""
+    pytest.importorskip("pandas")
+    frame = lister.to_frame({"issuer": ".spec.issuerRef.name"})
+    assert sorted(frame.columns) == ["issuer", "name", "namespace"]
+    assert frame.groupby("issuer").size().to_dict() == {"ca": 2, "letsencrypt": 1}
+    assert lister.to_frame()["created"].dt.year.tolist() == [2026] * 3
+
+
+READS: dict[str, Callable[[GenericLister], object]] = {
+    "get": lambda lister: lister.get("prod/shop", default=None),
+    "find": lambda lister: lister.find("mail"),
+    "list": lambda lister: lister.list(),
+    "keys": lambda lister: lister.keys(),
+    "len": len,
+    "in": lambda lister: "a" in lister,
+    "iteration": list,
+    "by_index": lambda lister: lister.by_index("namespace", "prod"),
+    "select": lambda lister: lister.select({}),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_read_before_the_first_sync_warns_once(name: str) -> None:
+    """Whichever read comes first, the caller's own line is shown, and only once."""
+    lister = GenericLister(Store(CERTIFICATES), lambda: False)
+    with pytest.warns(NotSyncedWarning, match="before its first sync"):
+        READS[name](lister)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        READS[name](lister)
