@@ -1,0 +1,88 @@
+"""What following needs of the rest: a factory, its informers, discovery, news of CRDs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from dyninformer.delivery.events import Event
+from dyninformer.discovery import ResolvedResource
+from dyninformer.resource import GroupVersionResource
+from dyninformer.watching.status import InformerStatus
+
+OnEvent: TypeAlias = Callable[[Event], object]
+
+
+class Registration(Protocol):
+    """A handler of an informer."""
+
+    @property
+    def backlog(self) -> int:
+        """Events that it has not handled yet."""
+
+    def remove(self) -> object:
+        """No callback begins after this."""
+
+
+class Informer(Protocol):
+    """What is needed of a `SharedIndexInformer`."""
+
+    def add_event_handler(self, *, on_event: OnEvent, name: str) -> Registration:
+        """Have a function told of every event."""
+
+    def start(self) -> None:
+        """Begin, unless it has begun."""
+
+    def has_synced(self) -> bool:
+        """It holds a whole state."""
+
+    def is_stopped(self) -> bool:
+        """For good."""
+
+    def status(self) -> InformerStatus:
+        """How it stands."""
+
+
+class HasInformer(Protocol):
+    """What `for_resource` returns."""
+
+    @property
+    def informer(self) -> Any:
+        """An `Informer`."""
+
+
+class Factory(Protocol):
+    """What is needed of a `DynamicSharedInformerFactory`."""
+
+    def for_resource(self, resource: GroupVersionResource, /, **options: Any) -> HasInformer:
+        """The one informer of a resource."""
+
+    def remove(self, resource: GroupVersionResource, /, timeout: float) -> bool:
+        """Stop it and forget it."""
+
+    def status(self) -> Mapping[GroupVersionResource, InformerStatus]:
+        """All that there are."""
+
+    def wait(self, timeout: float | None) -> bool:
+        """True once the factory has been shut down."""
+
+
+class Discovery(Protocol):
+    """What is needed of a `dyninformer.discovery.Discovery`."""
+
+    def all_versions(self) -> Sequence[ResolvedResource]:
+        """All that is served, in each version, the preferred one first."""
+
+    def invalidate(self) -> None:
+        """Ask anew."""
+
+
+class CrdNews(Protocol):
+    """What is needed of the shared watch on CRDs."""
+
+    @property
+    def available(self) -> bool:
+        """News do come: CRDs may be watched."""
+
+    def subscribe(self, callback: Callable[[], None], /) -> Callable[[], None]:
+        """Have a function called when any CRD came, changed or went; returns how to end that."""
