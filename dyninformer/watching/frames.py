@@ -1,0 +1,106 @@
+"""From bytes to what they are made of: the lines of a watch, the items of a list.
+
+Nothing here reads an object: its bytes are handed on as they came.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from dyninformer.watching.broken_frames import BrokenFrameError, broken, check_value
+from dyninformer.watching.list_items import ItemCutter, ListMeta
+
+__all__ = [
+    "BrokenFrameError",
+    "ItemCutter",
+    "LineCutter",
+    "ListMeta",
+    "cut_event",
+    "proved_event",
+]
+
+EventBytes: TypeAlias = tuple[str, bytes]
+Lines = list[bytes]
+
+_LONGEST_LINE = 64 << 20
+_START = b'{"type":"'
+_MIDDLE = b'","object":'
+_TYPES = {name.encode(): name for name in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")}
+_LONGEST_TYPE = max(map(len, _TYPES))
+
+
+class LineCutter:
+    """Takes a stream in pieces that are cut anywhere, and gives its lines. For one thread."""
+
+    def __init__(self, longest: int = _LONGEST_LINE) -> None:
+        self._longest = longest
+        self._pieces: Lines = []
+        self._size = 0
+
+    @property
+    def rest(self) -> bytes:
+        """What came after the last line: at the end of a stream, a line that was cut short."""
+        return b"".join(self._pieces)
+
+    def feed(self, chunk: bytes) -> Lines:
+        """The lines that are complete with this piece; blank ones are left out.
+
+        Raises `BrokenFrameError` for a line that never seems to end.
+        """
+        first, *others = chunk.split(b"\n")
+        self._pieces.append(first)
+        self._size += len(first)
+        if self._size > self._longest:
+            raise broken(
+                "a line", self.rest, f"it is longer than {self._longest:,} bytes", self._longest
+            )
+        if not others:
+            return []
+        last = others.pop()
+        lines = [b"".join(self._pieces), *others]
+        self._pieces = [last] if last else []
+        self._size = len(last)
+        return [line for line in lines if line and not line.isspace()]
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_event = msgspec.json.Decoder(_Event)
+
+
+def cut_event(line: bytes) -> EventBytes:
+    """The type of a watch's line, and the bytes that should be its object.
+
+    They are cut out, not read, where the line looks as API servers write it. If they turn
+    out to be one JSON value, they are the object; if not, ask `proved_event`.
+
+    >>> cut_event(b'{"type":"ADDED","object":{"kind":"Pod"}}')
+    ('ADDED', b'{"kind":"Pod"}')
+    """
+    if line.startswith(_START) and line.endswith(b"}"):
+        end = line.find(_MIDDLE, len(_START), len(_START) + _LONGEST_TYPE + len(_MIDDLE))
+        kind = _TYPES.get(line[len(_START) : end])
+        if kind is not None:
+            return kind, line[end + len(_MIDDLE) : -1]
+    return proved_event(line)
+
+
+def proved_event(line: bytes) -> EventBytes:
+    """The same by a parser, for any spelling. Raises `BrokenFrameError` if it is no event.
+
+    >>> proved_event(b'{ "object": {"kind": "Pod"}, "type": "ADDED" }')
+    ('ADDED', b'{"kind": "Pod"}')
+    """
+    check_value(line, "a line")
+    try:
+        found = _event.decode(line)
+    except RecursionError:
+        raise broken("a line", line, "it is nested too deep to be read") from None
+    except msgspec.DecodeError as refused:
+        raise broken("a line", line, str(refused)) from None
+    return found.type, bytes(found.object)
