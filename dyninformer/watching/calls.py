@@ -42,6 +42,12 @@ class Wire:
             self._file = final.makefile("rb", buffering=0)
         duplicate.close()
 
+    def allow_silence(self, seconds: float) -> None:
+        """From the next read on, wait so long for a byte."""
+        with self._lock:
+            if self._file is not None and self._socket is not None:  # it is the one that is read
+                self._socket.settimeout(seconds)
+
     def end(self) -> None:
         """Whoever reads or writes there stops within milliseconds."""
         with self._lock:
@@ -157,6 +163,12 @@ class Call:
             wire, self._wire = self._wire, None
         if wire is not None:
             wire.let_go()
+
+    def allow_silence(self, seconds: float) -> None:
+        """From the next read on, wait so long for a byte."""
+        with self._changed:
+            if self._wire is not None:
+                self._wire.allow_silence(seconds)
 
     def end(self) -> None:
         """Whatever it waits for, it stops. Idempotent, and harmless when it is over."""

@@ -75,6 +75,10 @@ class ItemCutter:
     """
 
     def __init__(self) -> None:
+        self.api_version = ""
+        """The list's own, known with the first item if it stands before the items."""
+        self.kind = ""
+        """As `api_version`. Lists whose items lack both have both there (S31)."""
         self._pieces: Items = []
         self._size = 0
         self._enough = 0  # so much has to be there before it is worth a look
@@ -154,9 +158,10 @@ class ItemCutter:
             # One object, if closed here: so this is a key of the list itself, and no text
             # or inner field that looks like it.
             try:
-                _list.decode(whole)
+                said = _list.decode(whole)
             except (msgspec.DecodeError, RecursionError):
                 continue
+            self.api_version, self.kind = said.api_version or "", said.kind or ""
             self._around = before + b'"items":null'
             self._part = _Part.TAIL if found[1] == b"null" else _Part.ITEMS
             return data[found.end() :]

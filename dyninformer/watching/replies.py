@@ -61,6 +61,11 @@ class SocketReply:
         finally:
             self._free()
 
+    def allow_silence(self, seconds: float) -> None:
+        """From the next read on, so many seconds without a byte are no failure."""
+        self._deadline = seconds
+        self._call.allow_silence(seconds)
+
     def body(self) -> bytes:
         """The body of a refusal, or as much of its beginning as an error message needs."""
         found = b""

@@ -1,0 +1,309 @@
+"""`Carrier`: carries out what the protocol wants, but for requests and for waiting.
+
+Between the pure protocol and whatever moves bytes and time: a thread with sockets, or a
+simulation with neither. Bytes go in, the store is changed, and what is to be asked or
+waited for next can be read off it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from typing import Protocol
+
+from dyninformer.errors import DynInformerError, UnreachableError
+from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.store.relist import Relist
+from dyninformer.store.store import Store
+from dyninformer.watching import protocol, requests
+from dyninformer.watching.answers import Answer, Batch, Lost, Opened
+from dyninformer.watching.effects import (
+    Apply,
+    Ask,
+    AskDocument,
+    Clear,
+    Collect,
+    Discard,
+    Effects,
+    Failed,
+    ListPage,
+    Noted,
+    ReloadCredentials,
+    StreamState,
+    Swap,
+    Want,
+    WatchFrom,
+)
+from dyninformer.watching.reading import (
+    DocumentReading,
+    ListReading,
+    Reading,
+    RevisionReading,
+    StreamReading,
+)
+from dyninformer.watching.states import (
+    Absent,
+    BackingOff,
+    Scope,
+    State,
+    Stopped,
+    Waiting,
+    Watching,
+)
+from dyninformer.watching.status import InformerState, InformerStatus
+from dyninformer.watching.statuses import is_json, refusal
+from dyninformer.watching.transport import Request
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One request that is to be made, or is under way: each is an object of its own."""
+
+    want: Want
+    request: Request
+    fresh_credentials: bool
+    """Have them read anew before."""
+
+    @property
+    def streams(self) -> bool:
+        """It is a watch."""
+        return isinstance(self.want, StreamState | WatchFrom)
+
+
+class Clock(Protocol):
+    """Seconds since 1970 that never go backwards."""
+
+    def now(self) -> float:
+        """The time now."""
+
+
+def _ignore(*_: object) -> None:
+    """Nobody wants to know."""
+
+
+class Carrier:
+    """One conversation. Every method is for one thread, but for `status` and `state`.
+
+    ``asked`` is the request to make, None while there is nothing to ask; whoever makes it
+    tells what becomes of it, until ``asked`` is another one: then it is over, and whatever
+    of it is still to come is closed unread.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        store: Store,
+        *,
+        clock: Clock,
+        random: Random,
+        on_status: Callable[[], None] = _ignore,
+        on_failure: Callable[[Exception], None] = _ignore,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
+        self.scope = scope
+        self.state: State = protocol.initial(scope)
+        """Replaced, never changed: any thread may read it."""
+        self.asked: Asked | None = None
+        self._store = store
+        self._clock = clock
+        self._random = random
+        self._on_status = on_status
+        self._on_failure = on_failure
+        self._metrics = metrics
+        self._reading: Reading = DocumentReading()
+        self._apart: Relist | None = None
+        self._reload = False
+        self._contact: float | None = None
+        self._since = clock.now()
+
+    # -- what becomes of a request -------------------------------------------------------
+
+    def accepts(self, status: int, headers: Mapping[str, str]) -> bool:
+        """The head of the answer has come. False: read the body whole, and `refuse` it."""
+        asked = self.asked
+        if asked is None:
+            return False
+        self._contact = self._clock.now()
+        self._metrics.count(
+            "requests", self.scope.gvr, verb=requests.verb(asked.want), code=str(status)
+        )
+        if status != 200 or not is_json(headers):
+            return False
+        self.tell(Opened())
+        return True
+
+    def refuse(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        """The answer is not what was asked for."""
+        self.tell(refusal(status, headers, body, self._clock.now()))
+
+    def feed(self, chunk: bytes) -> None:
+        """A part of the body."""
+        asked = self.asked
+        self._contact = self._clock.now()
+        for answer in self._reading.feed(chunk):
+            self.tell(answer)
+            if self.asked is not asked:
+                return
+
+    def end(self) -> None:
+        """The body came to a clean end."""
+        self.tell(self._reading.end())
+
+    def lose(self, complaint: str, *, silent: bool = False) -> None:
+        """No answer came, or it broke off."""
+        if self.asked is not None:
+            self._metrics.count(
+                "requests", self.scope.gvr, verb=requests.verb(self.asked.want), code="none"
+            )
+        self.tell(Lost(complaint, silent))
+
+    def tell(self, answer: Answer) -> None:
+        """One answer: the next state, and all its effects."""
+        before = self.state
+        after, effects = protocol.step(before, answer, self._clock.now(), self._random)
+        # Who sees the new state, "synced" above all, must find the store as it says (S7).
+        self._change_store(effects)
+        self.state = after
+        if not protocol.asks(after):
+            self.asked = None
+        self._follow_up(effects)
+        if isinstance(answer, Batch) and answer.broken:
+            self._metrics.count("broken_frames", self.scope.gvr)
+        if type(after) is not type(before):
+            self._since = self._clock.now()
+        if type(after) is not type(before) or after.memory is not before.memory:
+            self._on_status()
+
+    # -- what can be read off it -----------------------------------------------------------
+
+    @property
+    def due(self) -> float | None:
+        """When to tell `Due`, while nothing is asked."""
+        return protocol.due(self.state)
+
+    @property
+    def silence(self) -> float:
+        """How many seconds without a byte the request under way may take."""
+        return protocol.silence(self.state)
+
+    def status(self) -> InformerStatus:
+        """How it stands; from any thread."""
+        state = self.state
+        memory = state.memory
+        return InformerStatus(
+            state=_shown(state),
+            synced=memory.synced,
+            objects=len(self._store),
+            reason=memory.reason,
+            attempts=memory.attempts,
+            since=_moment(self._since),
+            last_contact=_moment(self._contact),
+            next_try=_moment(protocol.due(state)),
+            resource_version=protocol.newest(state),
+        )
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _change_store(self, effects: Effects) -> None:
+        store = self._store
+        for effect in effects:
+            match effect:
+                case Apply(events):
+                    apply = store.apply
+                    for type_, received in events:
+                        apply(type_, received)
+                case Collect():
+                    self._collect(effect)
+                case Swap():
+                    self._swap(effect)
+                case Discard():
+                    self._apart = None
+                case Clear():
+                    store.clear(self.scope.namespace)
+                case _:
+                    pass
+
+    def _follow_up(self, effects: Effects) -> None:
+        for effect in effects:
+            match effect:
+                case ReloadCredentials():
+                    self._reload = True
+                case Ask(want):
+                    self._ask(want)
+                case Failed() | Noted():
+                    self._report(effect)
+                case _:
+                    pass
+
+    def _swap(self, swap: Swap) -> None:
+        apart, self._apart = self._state_apart(), None
+        apart.swap(swap.first)
+        self._metrics.count("relists", self.scope.gvr, reason=swap.cause)
+        _logger.info("%s: %d objects listed (%s)", self.scope, len(apart), swap.cause)
+
+    def _state_apart(self) -> Relist:
+        if self._apart is None:
+            self._apart = self._store.relist(self.scope.namespace)
+        return self._apart
+
+    def _ask(self, want: Want) -> None:
+        self.asked = Asked(want, requests.request_for(self.scope, want), self._reload)
+        self._reload = False
+        name = str(self.scope)
+        if isinstance(want, AskDocument):
+            self._reading = DocumentReading()
+        elif isinstance(want, StreamState):
+            self._reading = StreamReading(self._store, name, None)
+        elif isinstance(want, WatchFrom):
+            self._reading = StreamReading(self._store, name, want.version)
+        elif isinstance(want, ListPage):
+            self._reading = ListReading(self._store, name)
+        else:
+            self._reading = RevisionReading()
+
+    def _collect(self, collected: Collect) -> None:
+        apart = self._state_apart()
+        for type_, received in collected.events:
+            if type_ == "DELETED":
+                apart.remove(received)
+            else:
+                apart.add(received)
+        for key in collected.unusable:
+            if key is None:
+                apart.keep_all()
+            else:
+                apart.keep(key)
+
+    def _report(self, report: Failed | Noted) -> None:
+        if isinstance(report, Noted):
+            _logger.warning("%s", report.text)
+            return
+        _logger.log(logging.WARNING if report.news else logging.DEBUG, "%s", report.reason)
+        kind = UnreachableError if report.unreachable else DynInformerError
+        try:
+            self._on_failure(kind(report.reason))
+        except Exception:
+            _logger.exception("%s: the watch error handler failed", self.scope)
+
+
+def _shown(state: State) -> InformerState:
+    if isinstance(state, Waiting):
+        return InformerState.WAITING
+    if isinstance(state, Stopped):
+        return InformerState.STOPPED
+    if isinstance(state, Absent):
+        return InformerState.ABSENT
+    if isinstance(state, BackingOff):
+        return InformerState.BACKING_OFF
+    if isinstance(state, Watching):
+        return InformerState.WATCHING
+    return InformerState.LISTING
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,334 @@
+"""From the bytes of an answer to what the protocol is told of it.
+
+Each answer has a reading of its own, fed with the chunks of the body as they come. Objects
+go through `Store.receive` here, outside every lock; what cannot be kept is skipped, counted
+by the store, and said once per chunk (S32).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Final, Protocol, TypeAlias
+
+import msgspec
+
+from dyninformer.store import versions
+from dyninformer.store.receiving import Received
+from dyninformer.store.refused import TransformError, UnusableObjectError
+from dyninformer.watching.answers import (
+    Answer,
+    Batch,
+    Document,
+    Ended,
+    Event,
+    EventType,
+    Lost,
+    PageEnd,
+    StatusError,
+)
+from dyninformer.watching.broken_frames import broken
+from dyninformer.watching.frames import (
+    BrokenFrameError,
+    ItemCutter,
+    LineCutter,
+    cut_event,
+    proved_event,
+)
+from dyninformer.watching.statuses import status_of
+
+_logger = logging.getLogger(__name__)
+
+MARK: Final = "k8s.io/initial-events-end"
+_LARGEST_DOCUMENT = 64 << 20
+_CHANGES: Final[dict[str, EventType]] = {
+    "ADDED": "ADDED",
+    "MODIFIED": "MODIFIED",
+    "DELETED": "DELETED",
+}
+
+Lines: TypeAlias = list[bytes]
+
+
+class Receiving(Protocol):
+    """What is needed of a store."""
+
+    def receive(
+        self, data: bytes, api_version: str = "", kind: str = "", *, deleted: bool = False
+    ) -> Received:
+        """See `Store.receive`."""
+
+
+class Reading(Protocol):
+    """Reads one answer. It may be dropped at any point."""
+
+    def feed(self, chunk: bytes) -> Iterator[Answer]:
+        """What a part of the body says. Take all of it before the next part is fed."""
+
+    def end(self) -> Answer:
+        """What the body's clean end says."""
+
+
+class _Annotated(msgspec.Struct):
+    resource_version: str = msgspec.field(name="resourceVersion", default="")
+    annotations: dict[str, str] | None = None
+
+
+class _Bookmark(msgspec.Struct):
+    metadata: _Annotated
+
+
+_bookmark = msgspec.json.Decoder(_Bookmark)
+
+
+class StreamReading:
+    """Reads the lines of a watch, of one that begins with the state, or at a version.
+
+    ``start`` is None while the initial events come; the mark ends that.
+    """
+
+    def __init__(self, store: Receiving, name: str, start: str | None) -> None:
+        self._store = store
+        self._name = name
+        self._start = start
+        self._newest = start or ""
+        self._cutter = LineCutter()
+
+    def feed(self, chunk: bytes) -> Iterator[Answer]:
+        """One batch, unless a mark or an end is in the middle."""
+        try:
+            lines = iter(self._cutter.feed(chunk))
+        except BrokenFrameError as error:
+            yield Batch(broken=str(error))
+            return
+        while (batch := self._batch(lines)) is not None:
+            yield batch
+
+    def end(self) -> Answer:
+        """A clean end in the middle of a line is none."""
+        if rest := self._cutter.rest.strip():
+            return Lost(
+                f"the stream ended in the middle of a line, after {len(rest):,} bytes of it"
+            )
+        return Ended()
+
+    def _batch(self, lines: Iterator[bytes]) -> Batch | None:
+        """What the lines say, up to the first that is more than a change."""
+        gathered = _Gathered(self._name)
+        receive, append = self._store.receive, gathered.events.append
+        begin, any_line = self._newest, False
+        for line in lines:
+            any_line = True
+            try:
+                type_, data = cut_event(line)
+                if type_ not in _CHANGES:
+                    batch = self._special(type_, data, line, begin, gathered)
+                    if batch is not None:
+                        return batch
+                    continue
+                deleted = type_ == "DELETED"
+                try:
+                    received = receive(data, deleted=deleted)
+                except UnusableObjectError as error:
+                    received = self._proved(line, data, deleted, error)
+                if self._start is None or self._is_news(received.version):
+                    append((_CHANGES[type_], received))
+                gathered.live = gathered.live or type_ != "ADDED"
+            except BrokenFrameError as error:
+                return gathered.batch(self._since(begin), broken=str(error))
+            except UnusableObjectError as error:
+                self._pass(error.version)
+                gathered.skip(str(error))
+                gathered.unusable.append(error.key)
+            except TransformError as error:
+                if self._start is None:
+                    return gathered.batch("", failure=str(error))
+                self._pass(error.version)
+                gathered.skip(str(error))
+        return gathered.batch(self._since(begin)) if any_line else None
+
+    def _special(
+        self, type_: str, data: bytes, line: bytes, begin: str, gathered: _Gathered
+    ) -> Batch | None:
+        """A line that is no change; the batch that it ends, if it does."""
+        gathered.live = True
+        if type_ == "BOOKMARK":
+            marked = self._bookmarked(data, line)
+            return gathered.batch(self._newest, mark=True) if marked else None
+        if type_ == "ERROR":
+            error = status_of(data) or status_of(proved_event(line)[1])
+            error = error or StatusError(message="an ERROR event without a Status")
+            return gathered.batch(self._since(begin), error=error)
+        proved_event(line)
+        gathered.skip(f"an event of the unknown type {type_[:20]!r}")
+        return None
+
+    def _proved(
+        self, line: bytes, data: bytes, deleted: bool, error: UnusableObjectError
+    ) -> Received:
+        """The object of a line that was cut on trust, and was found to be none (S32)."""
+        proved = proved_event(line)[1]
+        if proved == data:
+            raise error
+        return self._store.receive(proved, deleted=deleted)
+
+    def _is_news(self, version: str) -> bool:
+        """Not older than the stream's start (S30); the newest version is remembered."""
+        newest = self._newest
+        # Same length and not smaller, or longer, is what nearly every event is.
+        if len(version) == len(newest) and version >= newest:
+            self._newest = version
+            return True
+        if not versions.older(version, newest):
+            if version:
+                self._newest = version
+            return True
+        return not versions.older(version, self._start or "")
+
+    def _pass(self, version: str) -> None:
+        """Something is skipped: its version advances the stream all the same."""
+        if self._start is not None:
+            self._is_news(version)
+
+    def _since(self, begin: str) -> str:
+        return "" if self._newest == begin else self._newest
+
+    def _bookmarked(self, data: bytes, line: bytes) -> bool:
+        """Take a bookmark's version; whether it is the mark that ends the initial events."""
+        try:
+            metadata = _bookmark.decode(data).metadata
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            proved = proved_event(line)[1]
+            if proved != data:
+                return self._bookmarked(proved, line)
+            raise broken("a bookmark", line, str(error)) from None
+        if self._start is not None:
+            self._is_news(metadata.resource_version)
+            return False
+        if (metadata.annotations or {}).get(MARK) != "true":
+            return False
+        if not metadata.resource_version:
+            raise broken("a bookmark", line, "it ends the initial events, and has no version")
+        self._start = self._newest = metadata.resource_version
+        return True
+
+
+class ListReading:
+    """Reads the items of a list, one page, as they arrive."""
+
+    def __init__(self, store: Receiving, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._cutter = ItemCutter()
+        self._items = 0
+
+    def feed(self, chunk: bytes) -> Iterator[Answer]:
+        """One batch, if there are whole items."""
+        gathered = _Gathered(self._name)
+        try:
+            items = self._cutter.feed(chunk)
+        except BrokenFrameError as error:
+            yield gathered.batch("", broken=str(error))
+            return
+        if not items:
+            return
+        self._items += len(items)
+        receive, events = self._store.receive, gathered.events
+        api_version, kind = self._cutter.api_version, self._cutter.kind.removesuffix("List")
+        for item in items:
+            try:
+                events.append(("ADDED", receive(item, api_version, kind)))
+            except UnusableObjectError as error:
+                gathered.skip(str(error))
+                gathered.unusable.append(error.key)
+            except TransformError as error:
+                yield gathered.batch("", failure=str(error))
+                return
+        yield gathered.batch("")
+
+    def end(self) -> Answer:
+        """The page's metadata, unless the body was cut short or is no list."""
+        try:
+            meta = self._cutter.finish()
+        except BrokenFrameError as error:
+            return Lost(str(error))
+        if not meta.kind.endswith("List"):
+            return Lost(f"the answer is of kind {meta.kind[:40]!r}, which is no list")
+        return PageEnd(meta.version, meta.continue_, self._items)
+
+
+class RevisionReading:
+    """Reads how far the server has come off a list whose items nobody wants."""
+
+    def __init__(self) -> None:
+        self._cutter = ItemCutter()
+
+    def feed(self, chunk: bytes) -> Iterator[Answer]:
+        """Nothing before the end, unless it makes no sense."""
+        try:
+            self._cutter.feed(chunk)
+        except BrokenFrameError as error:
+            yield Lost(str(error))
+
+    def end(self) -> Answer:
+        """The list's metadata."""
+        try:
+            meta = self._cutter.finish()
+        except BrokenFrameError as error:
+            return Lost(str(error))
+        return PageEnd(meta.version)
+
+
+class DocumentReading:
+    """Reads a small JSON object whole."""
+
+    def __init__(self) -> None:
+        self._body = bytearray()
+
+    def feed(self, chunk: bytes) -> Iterator[Answer]:
+        """Nothing before the end, unless it is too much."""
+        self._body += chunk
+        if len(self._body) > _LARGEST_DOCUMENT:
+            yield Lost(f"the answer is larger than {_LARGEST_DOCUMENT:,} bytes")
+
+    def end(self) -> Answer:
+        """The object; an empty one if it was none."""
+        try:
+            found = msgspec.json.decode(self._body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            found = None
+        return Document(found if isinstance(found, dict) else {})
+
+
+class _Gathered:
+    """A batch in the making."""
+
+    __slots__ = ("_name", "events", "live", "skipped", "unusable", "why")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.events: list[Event] = []
+        self.unusable: list[str | None] = []
+        self.live = False
+        self.skipped = 0
+        self.why = ""
+
+    def skip(self, why: str) -> None:
+        """Something is left out."""
+        self.skipped += 1
+        self.why = self.why or why
+
+    def batch(
+        self,
+        version: str,
+        *,
+        mark: bool = False,
+        error: StatusError | None = None,
+        broken: str = "",
+        failure: str = "",
+    ) -> Batch:
+        """What was gathered, and how it ends."""
+        if self.skipped:
+            _logger.warning("%s: skipped %d of what came: %s", self._name, self.skipped, self.why)
+        unusable = tuple(self.unusable)
+        return Batch(self.events, version, self.live, unusable, mark, error, broken, failure)

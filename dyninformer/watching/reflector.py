@@ -1,0 +1,247 @@
+"""`Reflector`: the thread that asks, and applies the answers, for one scope.
+
+What to ask, and what an answer means, is the protocol's (`protocol`, carried by `carrier`);
+here are only the thread, its waits and its ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Protocol
+
+from dyninformer.errors import ConfigError, StoppedError, UnreachableError
+from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.store.store import Store
+from dyninformer.threads import OwnThread
+from dyninformer.watching import protocol
+from dyninformer.watching.answers import Begin, CrdSeen, Due, Stop
+from dyninformer.watching.carrier import Asked, Carrier
+from dyninformer.watching.states import Scope
+from dyninformer.watching.status import InformerState, InformerStatus
+from dyninformer.watching.transport import Reply, SilentError, Transport
+
+_logger = logging.getLogger(__name__)
+
+
+class CrdNews(Protocol):
+    """The shared watch on CRDs, as a reflector needs it. From any thread."""
+
+    @property
+    def available(self) -> bool:
+        """CRDs can be watched at present."""
+
+    def generation(self, group_resource: str) -> int | None:
+        """Of the CRD's spec; None if there is no such CRD, or nobody can tell."""
+
+    def subscribe(self, group_resource: str, callback: Callable[[], None]) -> Callable[[], None]:
+        """Be called when something may have changed; what is returned ends that."""
+
+
+class SteadyClock:
+    """Wall time when it was made, and from then on what has passed since."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self._offset + time.monotonic()
+
+
+def _ignore(*_: object) -> None:
+    """Nobody wants to know."""
+
+
+class Reflector:
+    """Keeps the store's part of one scope as the server has it, until it is stopped.
+
+    Public methods may be called from any thread, and wait for nothing but `join`.
+    ``owner`` is whose code the thread runs (`threads.runs_for`); ``on_status`` is called on
+    it after each change of the status, ``on_failure`` with each failure.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        transport: Transport,
+        store: Store,
+        *,
+        owner: object,
+        crds: CrdNews | None = None,
+        on_status: Callable[[], None] = _ignore,
+        on_failure: Callable[[Exception], None] = _ignore,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
+        self._clock = SteadyClock()
+        self._transport = transport
+        self._crds = crds if scope.may_be_custom else None
+        self._carrier = Carrier(
+            scope,
+            store,
+            clock=self._clock,
+            random=Random(),  # noqa: S311 - it spreads requests over time
+            on_status=on_status,
+            on_failure=on_failure,
+            metrics=metrics,
+        )
+        self._thread = OwnThread(owner, f"dyninformer reflector {scope}", self._run)
+        self._pid = os.getpid()
+        self._stopping = False  # set once, by any thread
+        self._news = False  # of the CRD; set by any thread, taken back by the reflector's
+        self._nudged = threading.Event()  # one of the two was set
+        self._reply: Reply | None = None  # under way; only the reflector's thread sets it
+        self._left: Reply | None = None  # the reply that `wake` closed
+
+    @property
+    def scope(self) -> Scope:
+        """What it asks for."""
+        return self._carrier.scope
+
+    @property
+    def synced(self) -> bool:
+        """A whole state is in the store; never false again."""
+        return self._carrier.state.memory.synced
+
+    @property
+    def last_version(self) -> str:
+        """The newest resourceVersion that was taken, "" before the first."""
+        return protocol.newest(self._carrier.state)
+
+    def status(self) -> InformerStatus:
+        """How it stands."""
+        status = self._carrier.status()
+        if os.getpid() != self._pid:  # no thread survives a fork (S22)
+            return replace(status, state=InformerState.STOPPED, next_try=None)
+        return status
+
+    def start(self) -> None:
+        """Begin. Once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Have it end, wherever it is, within a second. Idempotent."""
+        if os.getpid() != self._pid:
+            return  # the sockets and the thread are the parent's
+        self._stopping = True
+        self._nudged.set()
+        self._transport.close()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until the thread has ended; false if it has not in time."""
+        if self._thread.ident is not None and os.getpid() == self._pid:
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def wake(self) -> None:
+        """The CRD watch has something to say: have it looked at.
+
+        A stream that news of the CRD should end is closed here, since its thread reads it.
+        Should that stream have ended meanwhile, another one may be closed: it is opened again.
+        """
+        self._news = True
+        self._nudged.set()
+        reply = self._reply
+        if reply is not None and protocol.wants_to_leave(self._carrier.state, self._crd_seen()):
+            self._left = reply
+            reply.close()
+
+    # -- the thread ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        unsubscribe = self._subscribe()
+        carrier = self._carrier
+        try:
+            carrier.tell(Begin())
+            while not self._stopping:
+                self._look_at_crd()
+                if carrier.asked is None:
+                    self._wait()
+                else:
+                    self._make(carrier.asked)
+        finally:
+            unsubscribe()
+            self._transport.close()
+            carrier.tell(Stop())
+
+    def _subscribe(self) -> Callable[[], None]:
+        if self._crds is None:
+            return _ignore
+        unsubscribe = self._crds.subscribe(self.scope.gvr.group_resource, self.wake)
+        self._carrier.tell(self._crd_seen())
+        return unsubscribe
+
+    def _crd_seen(self) -> CrdSeen:
+        if self._crds is None:
+            return CrdSeen(available=False, generation=None)
+        name = self.scope.gvr.group_resource
+        return CrdSeen(self._crds.available, self._crds.generation(name))
+
+    def _look_at_crd(self) -> None:
+        if self._news:
+            self._news = False  # before looking: what comes later sets it again
+            self._carrier.tell(self._crd_seen())
+
+    def _wait(self) -> None:
+        due = self._carrier.due
+        remaining = None if due is None else max(0.0, due - self._clock.now())
+        self._nudged.wait(remaining)
+        self._nudged.clear()
+        if due is not None and self._clock.now() >= due:
+            self._carrier.tell(Due())
+
+    def _make(self, asked: Asked) -> None:
+        """One request, to the end of what is wanted of it."""
+        carrier = self._carrier
+        try:
+            if asked.fresh_credentials:
+                self._transport.reload_credentials()
+            ask = self._transport.watch if asked.streams else self._transport.list
+            reply = ask(asked.request)
+            try:
+                self._reply = reply
+                self._read(reply, asked)
+            finally:
+                self._reply = None
+                reply.close()
+        except StoppedError as error:
+            if not self._stopping:
+                carrier.lose(str(error))
+        except (UnreachableError, ConfigError) as error:
+            if not self._stopping:
+                carrier.lose(str(error), silent=isinstance(error, SilentError))
+        except Exception as error:
+            _logger.exception("%s: the reflector failed, and will ask again", self.scope)
+            carrier.lose(f"an error of dyninformer itself ({type(error).__name__}), see the log")
+
+    def _read(self, reply: Reply, asked: Asked) -> None:
+        carrier = self._carrier
+        if not carrier.accepts(reply.status, reply.headers):
+            carrier.refuse(reply.status, reply.headers, reply.body())
+            return
+        allowed = asked.request.deadline
+        chunks = reply.chunks()
+        while True:
+            if carrier.silence != allowed:
+                allowed = carrier.silence
+                reply.allow_silence(allowed)
+            chunk = next(chunks, None)
+            if chunk is None:
+                break
+            carrier.feed(chunk)
+            if self._news:
+                self._look_at_crd()
+            if carrier.asked is not asked or self._stopping:
+                return
+        self._look_at_crd()
+        if carrier.asked is not asked or self._stopping:
+            return
+        if self._left is reply:
+            carrier.lose("the stream was closed to look at the CRD")
+        else:
+            carrier.end()

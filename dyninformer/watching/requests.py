@@ -1,0 +1,84 @@
+"""What the conversation wants, as the API server's own words: paths, parameters, headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+from dyninformer.watching.effects import (
+    AskDocument,
+    AskRevision,
+    ListPage,
+    StreamState,
+    Want,
+    WatchFrom,
+)
+from dyninformer.watching.states import Scope
+from dyninformer.watching.transport import Request
+
+Query: TypeAlias = list[tuple[str, str]]
+
+QUICK = 60.0
+"""Seconds without a byte, after which a request that should be answered counts as lost."""
+
+_JSON = MappingProxyType({"Accept": "application/json"})
+_FRESH = MappingProxyType({"Accept": "application/json", "Cache-Control": "no-cache"})
+_PARTIAL = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io,application/json"
+_PARTIAL_LIST = MappingProxyType({"Accept": _PARTIAL.format("List")})
+_PARTIAL_ITEM = MappingProxyType({"Accept": _PARTIAL.format("")})
+
+
+def request_for(scope: Scope, want: Want) -> Request:
+    """The request; its query is a list of its own."""
+    if isinstance(want, AskDocument):
+        return Request(want.path, [], _FRESH, QUICK)
+    streams = isinstance(want, StreamState | WatchFrom)
+    query = _parameters(scope, want)
+    for name, selector in (
+        ("labelSelector", scope.label_selector),
+        ("fieldSelector", scope.field_selector),
+    ):
+        if selector:
+            query.append((name, selector))
+    return Request(scope.gvr.path(scope.namespace), query, _headers(scope, streams), QUICK)
+
+
+def verb(want: Want) -> str:
+    """What RBAC calls it."""
+    if isinstance(want, StreamState | WatchFrom):
+        return "watch"
+    return "get" if isinstance(want, AskDocument) else "list"
+
+
+def _parameters(scope: Scope, want: Want) -> Query:
+    match want:
+        case StreamState(timeout):
+            return [
+                ("watch", "true"),
+                ("sendInitialEvents", "true"),
+                ("resourceVersionMatch", "NotOlderThan"),
+                ("allowWatchBookmarks", "true"),
+                ("timeoutSeconds", str(timeout)),
+            ]
+        case WatchFrom(version, timeout):
+            return [
+                ("watch", "true"),
+                ("resourceVersion", version),
+                ("allowWatchBookmarks", "true"),
+                ("timeoutSeconds", str(timeout)),
+            ]
+        case ListPage(continue_, limited):
+            # Never with a resourceVersion: with a limit it would mean that very version.
+            query = [("limit", str(scope.page_size))] if limited and scope.page_size else []
+            return [*query, ("continue", continue_)] if continue_ else query
+        case AskRevision():
+            return [("limit", "1")]
+        case AskDocument():
+            return []
+
+
+def _headers(scope: Scope, streams: bool) -> Mapping[str, str]:
+    if not scope.metadata_only:
+        return _JSON
+    return _PARTIAL_ITEM if streams else _PARTIAL_LIST
