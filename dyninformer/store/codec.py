@@ -18,7 +18,7 @@ from dyninformer.store.changes import Payload
 from dyninformer.store.fork_safety import fork_safe_lock
 from dyninformer.store.fresh_stack import on_fresh_stack
 from dyninformer.store.jsonpath.document import decoded
-from dyninformer.store.jsonpath.projection import Projection
+from dyninformer.store.reading import PartialReader, text
 
 Object: TypeAlias = dict[str, Any]
 Samples: TypeAlias = list[bytes | bytearray | memoryview]
@@ -34,7 +34,7 @@ _LARGE = 16384  # compresses well without a dictionary
 _LEVEL = 3
 
 _decode = msgspec.json.Decoder().decode
-_identity_paths = Projection([".metadata.uid", ".metadata.resourceVersion"])
+_reader = PartialReader()
 
 
 class Identity(NamedTuple):
@@ -99,8 +99,8 @@ class Codec:
         aside = identity_aside(payload)
         if aside is not None:
             return aside
-        uid, version = rows_of(_identity_paths, self.plain(payload))
-        return Identity(text_of(uid), text_of(version))
+        head = _reader.read_accepted(self.plain(payload))[0]
+        return Identity(text(head[2]), text(head[3]))
 
     def repacked(self, payload: Payload) -> Payload:
         """The entry as it would be packed now; itself if it is compressed or stays as large."""
@@ -130,7 +130,7 @@ class Codec:
 def _trained(samples: Samples) -> zstandard.ZstdCompressionDict | None:
     """A dictionary that is ready for use, or None if these samples have nothing in common."""
     try:
-        dictionary = zstandard.train_dictionary(_DICTIONARY_BYTES, samples)
+        dictionary = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, dict_id=1)
         dictionary.precompute_compress(level=_LEVEL)
     except zstandard.ZstdError:
         return None
@@ -167,19 +167,6 @@ def identity_aside(payload: Payload) -> Identity | None:
         return None
     uid, version, _ = payload[1:].split(b"\0", 2)
     return Identity(uid.decode(), version.decode())
-
-
-def text_of(values: list[Any]) -> str:
-    """The one text that a path found, else ""."""
-    return values[0] if values and type(values[0]) is str else ""
-
-
-def rows_of(projection: Projection, data: bytes) -> list[list[Any]]:
-    """What the paths find in an object that was accepted: however deep it is, they can."""
-    try:
-        return projection.rows(data)
-    except JSONPathError:
-        return on_fresh_stack(projection.rows, data)
 
 
 def read(data: bytes) -> Object:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from dyninformer.store.changes import Payload
-from dyninformer.store.indexers import Index, Indexing
+from dyninformer.store.indexers import Index, Indexing, Row
 from dyninformer.store.steps import Step
 
 Entries: TypeAlias = dict[str, Payload]
@@ -91,13 +91,14 @@ class Holdings:
 
     def begin(self, indexing: Indexing) -> Indexes:
         """From now on keep indexes for the functions that ``indexing`` has more, unpublished."""
-        added = [indexing.new_index(name) for name in self._names_beyond(indexing)]
+        before = self.indexing.functions
+        added = indexing.new_indexes([name for name in indexing.functions if name not in before])
         self._indexes = [*self._indexes, *added]
         self.indexing = indexing
         self._written = set()
         return added
 
-    def fill(self, added: Indexes, rows: Mapping[str, tuple[list[str], ...]]) -> None:
+    def fill(self, added: Indexes, rows: Mapping[str, Row]) -> None:
         """Enter keys as they were at ``begin``, but those that were written since: they are in."""
         written = self._written or ()
         for key, row in rows.items():
@@ -115,6 +116,3 @@ class Holdings:
         self.indexing = indexing
         self._indexes = list(self.published.values())
         self._written = None
-
-    def _names_beyond(self, indexing: Indexing) -> list[str]:
-        return [name for name in indexing.functions if name not in self.indexing.functions]

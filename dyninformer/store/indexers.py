@@ -6,27 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from dyninformer.options import IndexFunction
-from dyninformer.store.codec import read, rows_of, text_of
-from dyninformer.store.jsonpath import JSONPath, PathIndex, Projection
+from dyninformer.store.codec import read
+from dyninformer.store.jsonpath import JSONPath, PathIndex
+from dyninformer.store.reading import Head, PartialReader
 
 Object: TypeAlias = dict[str, Any]
 Texts: TypeAlias = list[str]
-Found: TypeAlias = list[list[Any]]
-Row: TypeAlias = tuple[Texts, ...]
+Row: TypeAlias = list[Texts]
 """The values of one object in each index, in the order of an `Indexing`."""
 
 NAMESPACE: Final = "namespace"
 """The index that is always there. It needs no sets of keys: entries are kept by namespace."""
-
-HEAD: Final = (
-    ".metadata.name",
-    ".metadata.namespace",
-    ".metadata.uid",
-    ".metadata.resourceVersion",
-    ".apiVersion",
-    ".kind",
-)
-"""What bookkeeping reads of every object, in the same decode as the index values."""
 
 _FEW = 8
 
@@ -131,7 +121,10 @@ class Index:
 
 
 class Indexing:
-    """A set of index functions; immutable, for any thread. `NAMESPACE` is none of them."""
+    """A set of index functions; immutable, for any thread. `NAMESPACE` is none of them.
+
+    A row of `Texts` has a place for each function, in their order.
+    """
 
     def __init__(
         self,
@@ -142,66 +135,58 @@ class Indexing:
         self.functions = dict(functions)
         self._failed = failed
         self._calls: list[tuple[int, str, Callable[[Object], Iterable[str]]]] = []
-        self._spans: list[tuple[Callable[[Found], Texts], int, int] | None] = []
-        paths: list[JSONPath | str] = []
+        paths: list[PathIndex] = []
         for at, (name, given) in enumerate(self.functions.items()):
             function = as_function(given)
             if isinstance(function, PathIndex):
-                start = len(HEAD) + len(paths)
-                paths += function.paths
-                self._spans.append((function.values_of, start, start + len(function.paths)))
+                paths.append(function)
             else:
-                self._spans.append(None)
                 self._calls.append((at, name, function))
-        self._projection = Projection([*HEAD, *paths])
-        self.no_values: Row = tuple([] for _ in self.functions)
+        self._reader = PartialReader(paths)
+        self.no_values: Row = [[] for _ in self.functions]
         """The row of an object that is not there."""
 
-    def new_index(self, name: str) -> Index:
-        """An empty index for one of the functions."""
-        return Index(remembers=not isinstance(as_function(self.functions[name]), PathIndex))
+    def new_indexes(self, names: Iterable[str] | None = None) -> list[Index]:
+        """An empty index for each function, or each of those named, in the order of the rows."""
+        return [
+            Index(remembers=not isinstance(as_function(given), PathIndex))
+            for name, given in self.functions.items()
+            if names is None or name in names
+        ]
 
-    def new_indexes(self) -> list[Index]:
-        """An empty index for each function, in the order of the rows."""
-        return [self.new_index(name) for name in self.functions]
+    def read(self, data: bytes) -> tuple[Head, Row]:
+        """The head and the row of an object that may yet be malformed; functions not called.
 
-    def found(self, data: bytes) -> Found:
-        """What `HEAD` and the paths find in an object that may yet be malformed.
-
-        Raises JSONPathError for what is no JSON or nested too deep.
+        Their places are empty, for ``call`` to fill: what they said of an object that is held
+        their indexes remember. Raises JSONPathError for what is no JSON or nested too deep.
         """
-        return self._projection.rows(data)
+        head, row = self._reader.read(data)
+        return head, self._spread(row) if self._calls else row
 
-    def row(self, found: Found, data: bytes) -> Row:
-        """The index values of an object in which the paths found that."""
-        if self._calls:
-            return self._mixed(found, data)
-        return tuple(
-            [span[0](found[span[1] : span[2]]) for span in self._spans if span is not None]
-        )
+    def held(self, data: bytes) -> tuple[Head, Row]:
+        """The same for an object that was accepted before: it can always be read."""
+        head, row = self._reader.read_accepted(data)
+        return head, self._spread(row) if self._calls else row
 
-    def row_of(self, data: bytes) -> Row:
-        """The index values of an object that was accepted."""
-        return self.row(rows_of(self._projection, data), data)
-
-    def held(self, data: bytes) -> tuple[str, str, Row]:
-        """Uid, version and index values as a held object's JSON has them.
-
-        The functions are not called: their indexes remember the values themselves.
-        """
-        found = rows_of(self._projection, data)
-        row = tuple([span[0](found[span[1] : span[2]]) if span else [] for span in self._spans])
-        return text_of(found[2]), text_of(found[3]), row
-
-    def _mixed(self, found: Found, data: bytes) -> Row:
-        row = [span[0](found[span[1] : span[2]]) if span else [] for span in self._spans]
+    def call(self, data: bytes, row: Row) -> Row:
+        """The row with the values that functions give for an accepted object."""
         for at, name, function in self._calls:
             try:
                 # Each gets an object of its own: it may keep or change it.
                 row[at] = _checked(function(read(data)))
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 self._failed(name, error)
-        return tuple(row)
+        return row
+
+    def row_of(self, data: bytes) -> Row:
+        """All index values of an accepted object."""
+        return self.call(data, self.held(data)[1])
+
+    def _spread(self, row: Row) -> Row:
+        """The row with an empty place for each function that is to be called."""
+        for at, _, _ in self._calls:
+            row.insert(at, [])
+        return row
 
 
 def as_function(given: IndexFunction | JSONPath) -> PathIndex | Callable[[Object], Iterable[str]]:

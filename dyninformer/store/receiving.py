@@ -9,9 +9,9 @@ import msgspec
 
 from dyninformer.errors import JSONPathError
 from dyninformer.options import Transform
-from dyninformer.store.codec import Identity, text_of
-from dyninformer.store.indexers import HEAD, Found, Indexing, Row
-from dyninformer.store.jsonpath import Projection
+from dyninformer.store.codec import Identity
+from dyninformer.store.indexers import Indexing, Row
+from dyninformer.store.reading import Head, PartialReader, text
 from dyninformer.store.refused import TransformError, UnusableObjectError, excerpt
 from dyninformer.store.transforms import transformed
 
@@ -31,7 +31,7 @@ class _Metadata(msgspec.Struct, gc=False, frozen=True):
 
 
 _metadata = msgspec.json.Decoder(_Metadata)
-_head = Projection(HEAD)
+_reader = PartialReader()
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -69,29 +69,27 @@ class Receiver:
         if not data.isascii():
             _check_text(data)
         try:
-            found = indexing.found(data)
+            head, row = indexing.read(data)
         except JSONPathError:
             _refuse(data)
-        key, namespace, name, uid, version = _named(found) or _refuse(data)
-        kept = None if deleted else self._whole(data, found, api_version, kind)
+        key, namespace, name, uid, version = _named(head) or _refuse(data)
+        kept = None if deleted else self._whole(data, head, api_version, kind)
         if kept is not None and self._transform is not None:
             kept = self._transformed(self._transform, kept, namespace, name, version)
         identity: Identity | None = None
-        row: Row = ()
-        if kept is data:
-            row = indexing.row(found, data)
-        elif kept is not None:
-            said_uid, said_version, _ = indexing.held(kept)
-            if (said_uid, said_version) != (uid, version):
-                identity = Identity(uid, version)
-            row = indexing.row_of(kept)
+        if kept is not None:
+            if kept is not data:
+                head, row = indexing.held(kept)
+                if (text(head[2]), text(head[3])) != (uid, version):
+                    identity = Identity(uid, version)
+            row = indexing.call(kept, row)
         return Received(key, namespace, name, uid, version, kept, identity, row, indexing)
 
-    def _whole(self, data: bytes, found: Found, api_version: str, kind: str) -> bytes:
+    def _whole(self, data: bytes, head: Head, api_version: str, kind: str) -> bytes:
         """The object with its apiVersion and kind; of its parts only what was asked for (S31)."""
         if data[0] != _BRACE:  # what is stored begins with it
             data = data.lstrip()
-        said_version, said_kind = text_of(found[4]), text_of(found[5])
+        said_version, said_kind = text(head[4]), text(head[5])
         if self._metadata_only and said_kind != _PARTIAL:
             raw = bytes(_metadata.decode(data).metadata)
             return b'{"kind":"%b","apiVersion":"meta.k8s.io/v1","metadata":%b}' % (
@@ -125,19 +123,17 @@ class Receiver:
             ) from error
 
 
-def _named(found: Found) -> Named | None:
-    """Key, namespace, name, uid and version; None where one is no text, or no name."""
-    named, placed, known, versioned = found[:4]
-    name = named[0] if named else ""
-    namespace = placed[0] if placed else ""
-    uid = known[0] if known else ""
-    version = versioned[0] if versioned else ""
-    if not (type(name) is type(namespace) is type(uid) is type(version) is str and name):
+def _named(head: Head) -> Named | None:
+    """Key, namespace, name, uid and version; None where there is no usable name."""
+    name, namespace, uid, version = head[:4]
+    if type(name) is not str or not name or "/" in name:
         return None
-    if namespace:
-        key = f"{namespace}/{name}"
-        return (key, namespace, name, uid, version) if key.count("/") == 1 else None
-    return (name, "", name, uid, version) if "/" not in name else None
+    uid, version = text(uid), text(version)
+    if not namespace:  # it is not there, null or empty
+        return name, "", name, uid, version
+    if type(namespace) is not str or "/" in namespace:
+        return None
+    return f"{namespace}/{name}", namespace, name, uid, version
 
 
 def _check_text(data: bytes) -> None:
@@ -151,10 +147,9 @@ def _refuse(data: bytes, complaint: str = "", offset: int = 0) -> NoReturn:
     """Say what is wrong with an object, and of whose key it is if that can be told."""
     shallow, depth = _without_depths(data)
     try:
-        found = _head.rows(shallow.decode(errors="replace").encode())
+        named = _named(_reader.read(shallow.decode(errors="replace").encode())[0])
     except JSONPathError as error:
-        found, complaint = [], complaint or str(error)
-    named = _named(found) if found else None
+        named, complaint = None, complaint or str(error)
     if not complaint and depth > _NESTING:
         complaint = f"it is nested {depth} deep"
     if not complaint:

@@ -13,6 +13,7 @@ from dyninformer.store.codec import SAMPLE_SIZE, Codec
 from dyninformer.store.holdings import ByNamespace, Holdings, Indexes
 from dyninformer.store.receiving import Received
 from dyninformer.store.steps import Deciding, Step, Steps
+from dyninformer.store.trimming import WORTH_IT, give_back_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,8 +106,15 @@ class Relist:
         """Make it the store's state of the scope, in one section, and tell the changes.
 
         Deletes come first, as of unknown final state (S13), then the rest in list order (S8).
-        ``first``: the changes are the scope's initial ones. It can be swapped in once.
+        ``first``: the changes are the scope's initial ones. After that the relist is used up.
         """
+        large = len(self._new) >= WORTH_IT
+        self._swap(first)
+        self._new, self._updates, self._present = {}, {}, set()
+        if large:
+            give_back_memory()
+
+    def _swap(self, first: bool) -> None:
         store = self._store
         self._pack_plain()
         while True:
@@ -140,7 +148,7 @@ class Relist:
         payload = self._new.pop(key)
         self._plain.discard(key)
         if self._updates.pop(key, None) is None:
-            row = self._indexing.held(self._store.codec.plain(payload))[2]
+            row = self._indexing.held(self._store.codec.plain(payload))[1]
             for index, values in zip(self._indexes, row, strict=True):
                 index.replace(key, values, [])
 

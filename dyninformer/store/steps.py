@@ -10,6 +10,7 @@ from dyninformer.store.changes import Change, Payload
 from dyninformer.store.codec import Codec, identity_aside
 from dyninformer.store.equality import same_content
 from dyninformer.store.indexers import Indexing, Row
+from dyninformer.store.reading import text
 from dyninformer.store.receiving import Received
 from dyninformer.store.versions import older
 
@@ -84,9 +85,9 @@ class Deciding:
         return Step(namespace, change, old_row, indexing.no_values)
 
     def _held(self, held: Payload, plain: bytes, indexing: Indexing) -> tuple[str, str, Row]:
-        uid, version, row = indexing.held(plain)
-        aside = identity_aside(held)
-        return (uid, version, row) if aside is None else (*aside, row)
+        head, row = indexing.held(plain)
+        uid, version = identity_aside(held) or (text(head[2]), text(head[3]))
+        return uid, version, row
 
     def again(self, step: Step, indexing: Indexing) -> Step:
         """A step with the index values that other index functions give."""
@@ -95,7 +96,7 @@ class Deciding:
         return Step(
             step.namespace,
             change,
-            indexing.no_values if old is None else indexing.held(self._codec.plain(old))[2],
+            indexing.no_values if old is None else indexing.held(self._codec.plain(old))[1],
             indexing.no_values if new is None else indexing.row_of(self._codec.plain(new)),
         )
 
