@@ -1,0 +1,324 @@
+"""Who is told of what: the handlers and streams of one informer, and their queues."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from dyninformer.delivery.coalesce import CoalescingQueue
+from dyninformer.delivery.handlers import Filter, Handler, OnEvent, OnObject, OnUpdate, Paths
+from dyninformer.delivery.queue import Consumer, HandlerQueue, OrderedQueue
+from dyninformer.delivery.registration import Registration, Sync
+from dyninformer.delivery.resync import Clock, Timer, jittered
+from dyninformer.delivery.steps import ChangesWalk, ViewWalk
+from dyninformer.delivery.stream import EventStream
+from dyninformer.delivery.summons import Summons
+from dyninformer.delivery.worker import Worker
+from dyninformer.errors import StoppedError
+from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.options import checked_resync
+from dyninformer.store.changes import Change
+from dyninformer.store.store import Store
+from dyninformer.threads import runs_for
+
+
+class _Subscriber:
+    """A handler or a stream. ``timer`` is its next resync's; the rest does not change."""
+
+    __slots__ = ("asked_name", "name", "period", "queue", "sync", "timer")
+
+    def __init__(
+        self, name: str, queue: HandlerQueue, period: float, asked_name: str | None = None
+    ) -> None:
+        self.name = name
+        self.asked_name = asked_name
+        self.queue = queue
+        self.period = period
+        self.sync = Sync()
+        self.timer: Timer | None = None
+
+
+Subscribers: TypeAlias = tuple[_Subscriber, ...]
+Names: TypeAlias = list[str]
+Backlogs: TypeAlias = dict[str, int]
+
+
+class Dispatcher:
+    """Tells the handlers and streams of one informer what changes in its store.
+
+    The store's lock guards all that is here (S7). Each method takes it for as long as it
+    decides, and acts without it: starts threads, sets timers, counts. Any thread may call them.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        owner: object,
+        timers: Clock,
+        metrics: Metrics = NO_METRICS,
+        resync: float = 0.0,
+    ) -> None:
+        """``resync`` is the period of who names none; ``owner`` is whose threads these are."""
+        self._store = store
+        self._owner = owner
+        self._timers = timers
+        self._metrics = metrics
+        self._resync = resync
+        self._subscribers: Subscribers = ()  # replaced, never changed
+        self._summons = Summons(store)
+        self._synced = False
+        self._stopped = False
+
+    def publish(self, changes: Sequence[Change]) -> None:
+        """Queue changes for all who are there. With the lock held; at least one change."""
+        if len(changes) == 1:
+            change = changes[0]
+            for subscriber in self._subscribers:
+                queue = subscriber.queue
+                if queue.closed:
+                    self._forget(subscriber)  # a stream that was collected
+                else:
+                    queue.put(change)
+        elif self._subscribers:
+            walk = ChangesWalk(changes)  # shared: ten handlers cost no more memory than one (S21)
+            for subscriber in self._subscribers:
+                if subscriber.queue.closed:
+                    self._forget(subscriber)
+                else:
+                    subscriber.queue.put_changes(walk)
+        if self._summons.due:
+            self._summons.start_aside()
+
+    def synced(self) -> None:
+        """The informer has its first whole state, and published it. Again is fine."""
+        with self._store.lock:
+            if self._synced:
+                return
+            self._synced = True
+            for subscriber in self._subscribers:
+                self._mark(subscriber)
+        self._summons.start()
+
+    def add(
+        self,
+        handler: object = None,
+        *,
+        on_add: OnObject | None = None,
+        on_update: OnUpdate | None = None,
+        on_delete: OnObject | None = None,
+        on_event: OnEvent | None = None,
+        filter: Filter | None = None,
+        when_changed: Paths | None = None,
+        resync: float | None = None,
+        coalesce: bool = False,
+        name: str | None = None,
+    ) -> Registration:
+        """Add a handler: what is held comes to it as added, then all that changes (S9).
+
+        A handler of the same ``name`` is removed in the same moment. StoppedError once stopped.
+        """
+        chosen = Handler(
+            handler,
+            on_add=on_add,
+            on_update=on_update,
+            on_delete=on_delete,
+            on_event=on_event,
+            filter=filter,
+            when_changed=when_changed,
+            name=name,
+        )
+        period = self._period(chosen, resync)
+        queue = _queue_of(coalesce)(self._store, Consumer.ABSENT)
+        subscriber = worker = None
+        replaced: Subscribers = ()
+        try:
+            with self._store.lock:
+                shown = name or self._free_name(chosen.own_name)
+                worker = Worker(
+                    owner=self._owner,
+                    store=self._store,
+                    queue=queue,
+                    handler=chosen,
+                    name=shown,
+                    metrics=self._metrics,
+                    summons=self._summons,
+                )
+                queue.summon_with(worker.summon)
+                subscriber = _Subscriber(shown, queue, period, name)
+                self._subscribe(subscriber, replay=True)
+                replaced = self._others_named(name, subscriber)
+                for other in replaced:
+                    other.queue.close()
+                    self._forget(other)
+            self._summons.start()
+            self._schedule(subscriber)
+        except BaseException:  # an interrupt leaves all or nothing (S23)
+            if subscriber is not None and not replaced:
+                self._end(subscriber)
+            raise
+        for other in replaced:
+            self._end(other)
+        return Registration(
+            shown, queue, subscriber.sync, partial(self._end, subscriber), worker.tells_here
+        )
+
+    def remove(self, registration: Registration) -> None:
+        """Remove a handler: ``Registration.remove`` by another name."""
+        registration.remove()
+
+    def events(
+        self,
+        *,
+        idle_timeout: float | None = None,
+        coalesce: bool = False,
+        initial: bool = True,
+    ) -> EventStream:
+        """Subscribe a stream, from now: what is held, unless ``initial`` is False, then changes.
+
+        StoppedError once stopped.
+        """
+        if idle_timeout is not None and not idle_timeout >= 0:
+            raise ValueError(f"idle_timeout is {idle_timeout!r}: give seconds, or None for ever")
+        queue = _queue_of(coalesce)(self._store, Consumer.AWAKE, initial=initial)
+        subscriber = _Subscriber("events", queue, self._resync)
+        stream = EventStream(self._store, queue, partial(self._end, subscriber), idle_timeout)
+        with self._store.lock:
+            self._subscribe(subscriber, replay=initial)
+        self._schedule(subscriber)
+        return stream  # an interrupt before this collects it, and so unsubscribes
+
+    def stop(self) -> None:
+        """Tell nothing more. Returns at once: a callback that runs goes on. Again is fine."""
+        with self._store.lock:
+            self._stopped = True
+            ended, self._subscribers = self._subscribers, ()
+            dropped = [each.queue.close() for each in ended]
+            self._summons.dismiss()
+        for subscriber, count in zip(ended, dropped, strict=True):
+            self._end(subscriber)
+            if count:
+                self._metrics.count(
+                    "dropped_events", self._store.gvr, count, handler=subscriber.name
+                )
+
+    def wait_stopped(self, timeout: float | None = None) -> Names:
+        """After ``stop``: wait for the callbacks that run; the names of those that still do.
+
+        A thread of the owner's does not wait: it could be waiting for itself (S11).
+        """
+        if runs_for(self._owner):
+            return []
+        until = None if timeout is None else time.monotonic() + timeout
+        return [
+            worker.name
+            for worker in self._summons.unfinished()
+            if not worker.join(None if until is None else max(0.0, until - time.monotonic()))
+        ]
+
+    def stuck(self) -> Names:
+        """After ``stop``: the names of the handlers whose callback still runs."""
+        return [worker.name for worker in self._summons.unfinished()]
+
+    @property
+    def backlog(self) -> Backlogs:
+        """How many events wait for each handler and stream, by name."""
+        backlogs: Backlogs = {}
+        for each in self._subscribers:
+            backlogs[each.name] = backlogs.get(each.name, 0) + each.queue.backlog
+        return backlogs
+
+    def after_fork(self) -> None:
+        """In a child: a stopped dispatcher, whose parent's threads are not there (S22)."""
+        self._stopped = True
+        self._summons.after_fork()
+        for subscriber in self._subscribers:
+            subscriber.queue.after_fork()
+            subscriber.sync.after_fork()
+        self._subscribers = ()
+
+    def _subscribe(self, subscriber: _Subscriber, *, replay: bool) -> None:
+        """Frozen view and registration in one section (S9). Under the lock."""
+        store = self._store
+        if self._stopped:
+            raise StoppedError(
+                f"the informer of {store.gvr} has stopped: nothing can be added to it. "
+                "Ask a running factory for the resource again, which gives a new one."
+            )
+        if replay and len(store):
+            subscriber.queue.put_walk(ViewWalk(store.view(), sync=False))
+        if self._synced:
+            self._mark(subscriber)
+        self._subscribers = (*self._subscribers, subscriber)
+
+    def _mark(self, subscriber: _Subscriber) -> None:
+        """All initial events are in the queue: see when they were handled."""
+        if not subscriber.queue.closed:
+            subscriber.queue.mark(subscriber.sync.reach)
+
+    def _forget(self, subscriber: _Subscriber) -> None:
+        """Queue nothing more for it. Under the lock."""
+        self._subscribers = tuple(each for each in self._subscribers if each is not subscriber)
+
+    def _end(self, subscriber: _Subscriber, _of: object = None) -> None:
+        """Take a subscriber away; again is fine, and so after half of it (S23)."""
+        subscriber.queue.closed = True  # from here on no callback begins (S11)
+        with self._store.lock:
+            subscriber.queue.close()
+            self._forget(subscriber)
+        subscriber.sync.end()
+        if subscriber.timer is not None:
+            self._timers.cancel(subscriber.timer)
+
+    def _others_named(self, name: str | None, but: _Subscriber) -> Subscribers:
+        if name is None:
+            return ()
+        return tuple(
+            each for each in self._subscribers if each.asked_name == name and each is not but
+        )
+
+    def _free_name(self, name: str) -> str:
+        """The name, with a number if another handler has it: reports must tell them apart."""
+        taken = {each.name for each in self._subscribers}
+        number, free = 1, name
+        while free in taken:
+            number += 1
+            free = f"{name}-{number}"
+        return free
+
+    def _period(self, handler: Handler, asked: float | None) -> float:
+        period = self._resync if asked is None else checked_resync(asked)
+        if asked and handler.when_changed:
+            raise ValueError(
+                "resync tells of objects that did not change, and when_changed leaves those out: "
+                "give one of them"
+            )
+        return period if handler.hears_resyncs else 0.0
+
+    def _schedule(self, subscriber: _Subscriber) -> None:
+        """Set the next resync. Without the lock."""
+        if subscriber.period:
+            delay = jittered(subscriber.period)
+            subscriber.timer = self._timers.call_later(delay, partial(self._replay, subscriber))
+            if subscriber.queue.closed:  # meanwhile, and perhaps by who saw no timer yet
+                self._timers.cancel(subscriber.timer)
+
+    def _replay(self, subscriber: _Subscriber) -> None:
+        """A resync is due (S5); on the timers' thread."""
+        store = self._store
+        with store.lock:
+            if subscriber.queue.closed:
+                return
+            busy = subscriber.queue.walking
+            if not busy:
+                subscriber.queue.put_walk(ViewWalk(store.view(), sync=True))
+        self._summons.start()
+        if busy:
+            self._metrics.count("resyncs_skipped", store.gvr, handler=subscriber.name)
+        self._schedule(subscriber)
+
+
+def _queue_of(coalesce: bool) -> Callable[..., HandlerQueue]:
+    return CoalescingQueue if coalesce else OrderedQueue

@@ -1,0 +1,168 @@
+"""What a handler hears: one change of one object, decoded when it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import msgspec
+
+from dyninformer.delivery.differences import Change, differences
+from dyninformer.delivery.steps import Step
+from dyninformer.resource import GroupVersionResource
+from dyninformer.store.changes import Change as StoreChange
+from dyninformer.store.changes import Payload
+from dyninformer.store.codec import Codec
+
+__all__ = ["Change", "Event", "EventType"]
+
+Object: TypeAlias = dict[str, Any]
+Changes: TypeAlias = list[Change]
+
+
+class EventType(StrEnum):
+    """What became of an object."""
+
+    ADDED = "ADDED"
+    """It is new to the handler."""
+    UPDATED = "UPDATED"
+    DELETED = "DELETED"
+    """It is gone, or has left what the handler is told of."""
+    SYNC = "SYNC"
+    """A resync: nothing changed."""
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Head(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+_read_head = msgspec.json.Decoder(_Head).decode
+
+
+class Event:
+    """One change, frozen. Two events are equal only if they are the same.
+
+    ``object`` and ``old`` are decoded when they are first asked for, and belong to the handler:
+    changing them changes nothing else. What is not looked at costs nothing.
+    """
+
+    __slots__ = ("_codec", "_gvr", "_now", "_object", "_old", "_step", "_type", "_was")
+
+    def __init__(
+        self,
+        gvr: GroupVersionResource,
+        codec: Codec,
+        step: StoreChange,
+        decoded: Object | None = None,
+    ) -> None:
+        self._gvr = gvr
+        self._codec = codec
+        self._step = step
+        self._object = decoded
+        self._old: Object | None = None
+        self._now: Payload
+        self._was: Payload | None = None
+        if step.new is None:
+            assert step.old is not None  # noqa: S101 - no change is without both
+            self._type = EventType.DELETED
+            last = step.last if type(step) is Step else None
+            self._now = step.old if last is None else last
+        elif step.old is None:
+            self._type = EventType.ADDED
+            self._now = step.new
+        else:
+            sync = type(step) is Step and step.sync
+            self._type = EventType.SYNC if sync else EventType.UPDATED
+            self._now = step.new
+            self._was = step.old
+
+    @property
+    def type(self) -> EventType:
+        """What became of the object."""
+        return self._type
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        """The resource."""
+        return self._gvr
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or the name of a cluster-scoped object."""
+        return self._step.key
+
+    @property
+    def namespace(self) -> str:
+        """The object's namespace, "" if it is cluster-scoped."""
+        return self._step.key.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return self._step.key.rpartition("/")[2]
+
+    @property
+    def object(self) -> Object:
+        """The object: as it is now, or as it was last if it is gone."""
+        if self._object is None:
+            self._object = self._codec.decode(self._now)
+        return self._object
+
+    @property
+    def old(self) -> Object | None:
+        """What it was before an update or a resync; None for what is new or gone."""
+        if self._old is None and self._was is not None:
+            self._old = self._codec.decode(self._was)
+        return self._old
+
+    @property
+    def initial(self) -> bool:
+        """It was there when the handler came, or when the informer began."""
+        return self._step.initial and self._type is EventType.ADDED
+
+    @property
+    def final_state_unknown(self) -> bool:
+        """The deletion was missed, so ``object`` may not be its last state."""
+        return self._step.final_state_unknown
+
+    @property
+    def recreated(self) -> bool:
+        """An update to another object of the same name: it was deleted and created again."""
+        step = self._step
+        if self._was is None:
+            return False
+        if not step.recreated and type(step) is Step and step.uids_unknown:
+            return self._head(self._was).uid != self._head(self._now).uid
+        return step.recreated
+
+    @property
+    def resource_version(self) -> str:
+        """The resourceVersion of ``object``."""
+        return self._head(self._now).resource_version
+
+    def changes(self, ignore: Iterable[str] = ()) -> Changes:
+        """What an update changed, path by path; nothing for the other types.
+
+        ``metadata.managedFields`` and ``metadata.resourceVersion`` are left out, and so are the
+        paths in ``ignore`` with all below them: ``[*]`` in one is any item of a list. What the
+        handler did to ``object`` and ``old`` does not count.
+        """
+        if self._type is not EventType.UPDATED or self._was is None:
+            return []
+        decode = self._codec.decode
+        return differences(decode(self._was), decode(self._now), ignore)
+
+    def _head(self, payload: Payload) -> _Metadata:
+        try:
+            return _read_head(self._codec.plain(payload)).metadata
+        except msgspec.MsgspecError:  # a transform can leave anything
+            return _Metadata()
+
+    def __repr__(self) -> str:
+        return f"<Event {self._type} {self._gvr} {self._step.key}>"

@@ -1,0 +1,199 @@
+"""What a user gave to be told of changes, checked when it is given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
+
+from dyninformer.delivery.events import Event, EventType
+from dyninformer.delivery.steps import Step
+from dyninformer.resource import GroupVersionResource
+from dyninformer.store.changes import Change
+from dyninformer.store.codec import Codec
+from dyninformer.store.jsonpath import JSONPath, Projection
+
+Object: TypeAlias = dict[str, Any]
+OnObject: TypeAlias = Callable[[Object], object]
+OnUpdate: TypeAlias = Callable[[Object, Object], object]
+OnEvent: TypeAlias = Callable[[Event], object]
+Filter: TypeAlias = Callable[[Object], object]
+Paths: TypeAlias = str | JSONPath | Iterable[str | JSONPath]
+Stop: TypeAlias = Callable[[], bool]
+
+CALLBACKS: Final = ("on_add", "on_update", "on_delete", "on_event")
+
+
+class Handler:
+    """The callbacks of one handler, and which events they are for.
+
+    ``handler`` is an object with any of the methods ``on_add(obj)``, ``on_update(old, new)``,
+    ``on_delete(obj)`` and ``on_event(event)``; each may also be given by itself.
+    """
+
+    def __init__(
+        self,
+        handler: object = None,
+        *,
+        on_add: OnObject | None = None,
+        on_update: OnUpdate | None = None,
+        on_delete: OnObject | None = None,
+        on_event: OnEvent | None = None,
+        filter: Filter | None = None,
+        when_changed: Paths | None = None,
+        name: str | None = None,
+    ) -> None:
+        given = {
+            "on_add": on_add,
+            "on_update": on_update,
+            "on_delete": on_delete,
+            "on_event": on_event,
+        }
+        chosen = _callbacks(handler, given)
+        self.on_add: OnObject | None = chosen["on_add"]
+        self.on_update: OnUpdate | None = chosen["on_update"]
+        self.on_delete: OnObject | None = chosen["on_delete"]
+        self.on_event: OnEvent | None = chosen["on_event"]
+        if filter is not None:
+            _check_callback("filter", filter)
+        self._filter = filter
+        self._projection = None if when_changed is None else _projection(when_changed)
+        self.own_name = name or _name_of(handler, chosen)
+        self._selective = filter is not None or self._projection is not None
+
+    @property
+    def when_changed(self) -> bool:
+        """It hears of updates only where certain values change."""
+        return self._projection is not None
+
+    @property
+    def hears_resyncs(self) -> bool:
+        """A resync changes nothing, so who hears only of changed values hears of none."""
+        return self._projection is None and bool(self.on_update or self.on_event)
+
+    def tell(self, step: Change, gvr: GroupVersionResource, codec: Codec, stopped: Stop) -> None:
+        """Call what the step is for. Whatever a callback raises comes through.
+
+        ``stopped`` is asked as the last thing before a callback, after all that takes time. A
+        callback that begins between the question and a removal's return cannot be told from one
+        that began before and has not yet got to its first line (S11).
+        """
+        event = Event(gvr, codec, step)
+        if not self._listens(event.type):
+            return
+        if self._selective:
+            admitted = self._admitted(event, step, codec, stopped)
+            if admitted is None:
+                return
+            event = admitted
+        if event.type is EventType.ADDED:
+            if self.on_add is not None:
+                _call(self.on_add, event.object, stopped)
+        elif event.type is EventType.DELETED:
+            if self.on_delete is not None:
+                _call(self.on_delete, event.object, stopped)
+        elif self.on_update is not None:
+            old, new = event.old, event.object
+            if old is not None and not stopped():
+                self.on_update(old, new)
+        if self.on_event is not None and not stopped():
+            self.on_event(event)
+
+    def _listens(self, kind: EventType) -> bool:
+        """There may be something to call: with a filter an update may become any type."""
+        if self.on_event is not None:
+            return True
+        if kind is EventType.ADDED:
+            return self.on_add is not None
+        if kind is EventType.DELETED:
+            return self.on_delete is not None
+        return self.on_update is not None or self._filter is not None
+
+    def _admitted(self, event: Event, step: Change, codec: Codec, stopped: Stop) -> Event | None:
+        """The event as this handler is to hear it, None if it is not."""
+        old, new = step.old, step.new
+        if self._filter is not None and stopped():
+            return None
+        if old is None or new is None:
+            return (
+                event if self._filter is None or self._filter(_told(event, step, codec)) else None
+            )
+        if event.type is EventType.SYNC:
+            passes = self._filter is None or self._filter(event.object)
+            return event if passes and self._projection is None else None
+        if self._filter is not None:
+            was, now = event.old, event.object
+            knew, admits = self._filter(was or {}), self._filter(now)
+            if not knew:
+                entered = Change(step.key, None, new)
+                return Event(event.gvr, codec, entered, now) if admits else None
+            if not admits:
+                return Event(event.gvr, codec, Change(step.key, old, None), was)
+        if self._projection is None:
+            return event
+        rows = self._projection.rows
+        return event if rows(codec.plain(old)) != rows(codec.plain(new)) else None
+
+
+def _call(callback: OnObject, obj: Object, stopped: Stop) -> None:
+    if not stopped():
+        callback(obj)
+
+
+def _told(event: Event, step: Change, codec: Codec) -> Object:
+    """By which state a filter tells whether the handler is to know of what is new or gone.
+
+    Of a deletion that was merged with updates that is not the last state, but the one that the
+    handler was told.
+    """
+    if type(step) is Step and step.last is not None and step.old is not None:
+        return codec.decode(step.old)
+    return event.object
+
+
+def _callbacks(handler: object, given: dict[str, Any]) -> dict[str, Any]:
+    chosen = dict(given)
+    for each in CALLBACKS:
+        method = getattr(handler, each, None)
+        if method is None:
+            continue
+        if chosen[each] is not None:
+            raise TypeError(f"{each} is given twice: by itself, and as a method of {handler!r}")
+        chosen[each] = method
+    if not any(chosen.values()):
+        if handler is None:
+            raise TypeError("a handler needs one of on_add, on_update, on_delete and on_event")
+        hint = f"; for a function, say for what: on_event={handler!r}" if callable(handler) else ""
+        raise TypeError(
+            f"{handler!r} has none of the methods on_add, on_update, on_delete, on_event{hint}"
+        )
+    for each, callback in chosen.items():
+        if callback is not None:
+            _check_callback(each, callback)
+    return chosen
+
+
+def _check_callback(name: str, callback: object) -> None:
+    if not callable(callback):
+        raise TypeError(f"{name} is {callback!r}: give a function")
+    for each in (callback, type(callback).__call__):
+        if inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each):
+            raise TypeError(
+                f"{name} is a coroutine function, and a handler's thread runs no event loop: "
+                "use dyninformer.aio, or give a plain function"
+            )
+
+
+def _projection(paths: Paths) -> Projection:
+    listed = [paths] if isinstance(paths, (str, JSONPath)) else list(paths)
+    if not listed:
+        raise ValueError("when_changed is empty: name at least one path, or leave it out")
+    return Projection(listed)
+
+
+def _name_of(handler: object, chosen: dict[str, Any]) -> str:
+    if handler is not None:
+        return type(handler).__name__
+    first = next(callback for callback in chosen.values() if callback is not None)
+    name = str(getattr(first, "__name__", type(first).__name__))
+    return name if name.isidentifier() else "handler"

@@ -1,0 +1,278 @@
+"""One handler's queue: filled under the informer's lock, emptied by one thread."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, TypeAlias
+
+from dyninformer.delivery.steps import ChangesWalk, Walk
+from dyninformer.store.changes import Change
+from dyninformer.store.store import Store
+
+Summon: TypeAlias = Callable[[], None]
+
+
+class Consumer(Enum):
+    """Where the thread is that empties a queue."""
+
+    AWAKE = "looks at the queue before it waits"
+    WAITING = "sleeps until the bell rings"
+    ABSENT = "has to be summoned"
+
+
+_AWAKE: Final = Consumer.AWAKE  # an enum's attributes are slow to look up
+
+
+class Mark:
+    """A place in a queue: told when everything before it has been handled."""
+
+    __slots__ = ("reached",)
+
+    def __init__(self, reached: Callable[[], None]) -> None:
+        self.reached = reached
+
+
+class HandlerQueue(ABC):
+    """What a handler is yet to be told, in order.
+
+    The informer's lock guards everything here but what is marked as the consumer's. Producers
+    hold it when they call ``put``, ``put_changes``, ``put_walk`` and ``mark``, and do not call
+    them on what is closed. ``head``, ``advance``, ``wait`` and ``leave`` are for the one
+    consumer, which holds no lock. A step stays the head until ``advance``, so that an interrupt
+    in a user's thread loses nothing and tells nothing twice (S23).
+    """
+
+    def __init__(self, store: Store, consumer: Consumer, *, initial: bool = True) -> None:
+        self.closed = False  # set once, by whoever closes; read by anybody
+        self._store = store
+        self._initial = initial
+        self._consumer = consumer
+        self._bell = threading.Lock()  # while the consumer waits, it is held; to ring is to release
+        self._bell.acquire()
+        self._summon: Summon = _nobody
+        self._hand: Change | None = None  # the consumer's: the head that it was given
+
+    def summon_with(self, summon: Summon) -> None:
+        """Say how to get a consumer when there is none; called under the lock, must not wait."""
+        self._summon = summon
+
+    def put(self, change: Change) -> None:
+        """Take a change."""
+        if self._initial or not change.initial:
+            self._append(change)
+            if self._consumer is not _AWAKE:
+                self.rouse()
+
+    def put_changes(self, changes: ChangesWalk) -> None:
+        """Take the changes of a relist, or a first state."""
+        if self._initial or not changes.initial:
+            self._append_changes(changes)
+            self.rouse()
+
+    def put_walk(self, walk: Walk) -> None:
+        """Take a late replay or a resync."""
+        if len(walk):
+            self._append_walk(walk)
+            self.rouse()
+
+    def mark(self, reached: Callable[[], None]) -> None:
+        """Have ``reached`` called once all that is queued now was handled; at once if nothing."""
+        if self.backlog:
+            self._append_mark(Mark(reached))
+            self.rouse()
+        else:
+            reached()
+
+    def rouse(self) -> None:
+        """See to it that somebody looks at the queue. Under the lock."""
+        if self._consumer is Consumer.WAITING:
+            self._consumer = Consumer.AWAKE
+            self._bell.release()  # held: ``wait`` saw to that before it said WAITING
+        elif self._consumer is Consumer.ABSENT:
+            self._consumer = Consumer.AWAKE
+            self._summon()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Sleep until there is work, the queue is closed, or the timeout; False is the timeout.
+
+        An interrupt may leave the state WAITING and the bell rung or not; both are good.
+        """
+        with self._store.lock:
+            if self._has_items() or self.closed:
+                return True
+            self._bell.acquire(blocking=False)  # a ring that an interrupt left unheard
+            self._consumer = Consumer.WAITING
+        if self._bell.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
+            return True
+        with self._store.lock:
+            if self._consumer is Consumer.AWAKE:
+                return True  # roused after the timeout, before the lock
+            self._consumer = Consumer.AWAKE
+            return False
+
+    def leave(self) -> bool:
+        """The consumer goes, unless there is work again."""
+        with self._store.lock:
+            if self._has_items() and not self.closed:
+                return False
+            self._consumer = Consumer.ABSENT
+            return True
+
+    def close(self) -> int:
+        """Take and give nothing more; the number of steps that this leaves untold."""
+        dropped = self.backlog - (self._hand is not None)
+        self.abandon()
+        if self._consumer is Consumer.WAITING:
+            self.rouse()
+        return max(0, dropped)
+
+    def abandon(self) -> None:
+        """Close without the lock, where nobody waits: for what is collected as garbage.
+
+        The collector may run in the middle of anything, even of ``publish`` on this queue, and
+        taking a lock there could be for ever. Two assignments are safe: what is appended to the
+        items that were taken away is never told.
+        """
+        self.closed = True
+        self._clear()
+
+    def after_fork(self) -> None:
+        """In a child, where no consumer lives, and a parent's thread may have held the bell."""
+        self.closed = True
+        self._consumer = Consumer.AWAKE
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._clear()
+
+    @abstractmethod
+    def head(self) -> Change | None:
+        """What is to be told next; None if there is nothing now. It is no longer merged."""
+
+    @abstractmethod
+    def advance(self) -> None:
+        """The head was told, or never will be. Without a head it does nothing."""
+
+    @property
+    @abstractmethod
+    def backlog(self) -> int:
+        """The number of steps that are not yet handled."""
+
+    @property
+    @abstractmethod
+    def walking(self) -> bool:
+        """A first state, late replay or resync is not yet finished."""
+
+    @abstractmethod
+    def _append(self, change: Change) -> None: ...
+
+    @abstractmethod
+    def _append_changes(self, changes: ChangesWalk) -> None: ...
+
+    @abstractmethod
+    def _append_walk(self, walk: Walk) -> None: ...
+
+    @abstractmethod
+    def _append_mark(self, mark: Mark) -> None: ...
+
+    @abstractmethod
+    def _has_items(self) -> bool: ...
+
+    @abstractmethod
+    def _clear(self) -> None: ...
+
+
+def _nobody() -> None:
+    """A stream's consumer comes by itself."""
+
+
+Item: TypeAlias = Change | Walk | Mark
+
+
+class OrderedQueue(HandlerQueue):
+    """Everything, one after the other.
+
+    Producers append at one end under the lock; the consumer takes from the other without it:
+    a deque allows that. ``_clear`` puts another deque in place, and the consumer finishes with
+    the one that it holds.
+    """
+
+    def __init__(self, store: Store, consumer: Consumer, *, initial: bool = True) -> None:
+        super().__init__(store, consumer, initial=initial)
+        self._items: deque[Item] = deque()
+        self._queued = 0
+        self._walks = 0
+        self._told = 0  # the consumer's
+        self._walked = 0  # the consumer's
+        self._at = 0  # the consumer's: its place in the walk that is the first item
+
+    def head(self) -> Change | None:
+        """The first item, or the step of a walk."""
+        if self._hand is not None:
+            return self._hand
+        items = self._items
+        while items and not self.closed:
+            item = items[0]
+            if isinstance(item, Walk):
+                if self._at < len(item):
+                    self._hand = item.step(self._at)
+                    return self._hand
+                # Between here and popleft no interrupt comes in: Python looks for one only
+                # after a call, and at the end of a loop's turn. So it is in ``advance``.
+                self._walked += 1
+                self._at = 0
+            elif isinstance(item, Mark):
+                item.reached()
+            else:
+                self._hand = item
+                return item
+            items.popleft()
+        return None
+
+    def advance(self) -> None:
+        """Take the head away."""
+        items = self._items
+        if self._hand is None or not items:
+            self._hand = None
+            return
+        walking = isinstance(items[0], Walk)
+        self._told += 1
+        self._hand = None
+        if walking:
+            self._at += 1
+        else:
+            items.popleft()
+
+    @property
+    def backlog(self) -> int:
+        """All queued steps that were not handled."""
+        return 0 if self.closed else self._queued - self._told
+
+    @property
+    def walking(self) -> bool:
+        """The last step of some walk was not yet handled."""
+        return self._walks > self._walked
+
+    def _append(self, change: Change) -> None:
+        self._items.append(change)
+        self._queued += 1
+
+    def _append_changes(self, changes: ChangesWalk) -> None:
+        self._append_walk(changes)
+
+    def _append_walk(self, walk: Walk) -> None:
+        self._items.append(walk)
+        self._queued += len(walk)
+        self._walks += 1
+
+    def _append_mark(self, mark: Mark) -> None:
+        self._items.append(mark)
+
+    def _has_items(self) -> bool:
+        return bool(self._items)
+
+    def _clear(self) -> None:
+        self._items = deque()

@@ -1,0 +1,136 @@
+"""Resyncs: each handler hears all objects again, each at its own period (S5)."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, Protocol, TypeAlias
+
+from dyninformer.threads import OwnThread, runs_for, spawn
+
+Act: TypeAlias = Callable[[], None]
+
+JITTER: Final = 0.1
+
+_log = logging.getLogger(__name__)
+
+
+def jittered(period: float) -> float:
+    """The time to the next resync: informers that began together do not stay together."""
+    return random.uniform(period, period * (1 + JITTER))  # noqa: S311 - no secret, only spread
+
+
+class Timer:
+    """One act at one time."""
+
+    __slots__ = ("act", "at")
+
+    def __init__(self, at: float, act: Act) -> None:
+        self.at = at
+        self.act = act
+
+    def __lt__(self, other: Timer) -> bool:
+        return self.at < other.at
+
+
+class Clock(Protocol):
+    """What calls back later."""
+
+    def call_later(self, delay: float, act: Act) -> Timer:
+        """Call ``act`` once, after ``delay`` seconds, on a thread of its own."""
+
+    def cancel(self, timer: Timer) -> None:
+        """Do not call it, if it was not yet called."""
+
+
+Heap: TypeAlias = list[Timer]
+
+
+class Timers:
+    """The timers of a factory: one thread for all, there while one is set."""
+
+    def __init__(self, owner: object) -> None:
+        self._owner = owner
+        self._changed = threading.Condition(threading.Lock())  # guards all that follows
+        self._heap: Heap = []
+        self._thread: OwnThread | None = None
+        self._running = False
+        self._stopped = False
+
+    def call_later(self, delay: float, act: Act) -> Timer:
+        """Call ``act`` once, after ``delay`` seconds. What it raises is logged.
+
+        Acts follow each other on one thread: they must be short. Once stopped, nothing is called.
+        """
+        timer = Timer(time.monotonic() + delay, act)
+        with self._changed:
+            if self._stopped:
+                return timer
+            heapq.heappush(self._heap, timer)
+            begin, self._running = not self._running, True
+            self._changed.notify()
+        if begin:
+            self._begin()
+        return timer
+
+    def cancel(self, timer: Timer) -> None:
+        """Do not call it, if it was not yet called."""
+        with self._changed:
+            if timer in self._heap:
+                self._heap.remove(timer)
+                heapq.heapify(self._heap)
+                self._changed.notify()
+
+    def stop(self) -> None:
+        """Call nothing any more. Returns at once; see ``join``."""
+        with self._changed:
+            self._stopped = True
+            self._heap.clear()
+            self._changed.notify()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until the thread has ended; not on a thread of the owner's. False at the timeout."""
+        thread = self._thread
+        if thread is None or runs_for(self._owner):
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def after_fork(self) -> None:
+        """In a child, where the thread does not live."""
+        self._changed = threading.Condition(threading.Lock())
+        self._heap = []
+        self._thread = None
+        self._running = False
+        self._stopped = True
+
+    def _begin(self) -> None:
+        try:
+            self._thread = spawn(self._owner, "dyninformer timers", self._run)
+        except BaseException:
+            with self._changed:
+                self._running = False  # the next timer tries again
+            raise
+
+    def _run(self) -> None:
+        while (timer := self._next()) is not None:
+            try:
+                timer.act()
+            except Exception:  # noqa: BLE001 - the other timers are to be called all the same
+                _log.exception("a timer failed")
+
+    def _next(self) -> Timer | None:
+        """Wait for the next timer that is due; None when none is left."""
+        with self._changed:
+            while self._heap:
+                timer = self._heap[0]
+                left = timer.at - time.monotonic()
+                if left <= 0:
+                    return heapq.heappop(self._heap)
+                self._changed.wait(left)
+            self._running = False
+            return None

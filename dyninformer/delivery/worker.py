@@ -1,0 +1,146 @@
+"""The thread of one handler: there while there is work, and a little longer."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Final
+
+from dyninformer.delivery.handlers import Handler
+from dyninformer.delivery.queue import HandlerQueue
+from dyninformer.delivery.summons import Summons
+from dyninformer.metrics import Metrics
+from dyninformer.store.store import Store
+from dyninformer.threads import spawn
+
+LINGER: Final = 5.0
+"""Seconds that a thread without work stays: changes come in bursts, and a thread costs 50 us."""
+_REPORT_EVERY: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Tells one handler what is in its queue, in order, one at a time (S8).
+
+    It has at most one thread at a time: the queue summons one when it has none.
+    """
+
+    def __init__(
+        self,
+        *,
+        owner: object,
+        store: Store,
+        queue: HandlerQueue,
+        handler: Handler,
+        name: str,
+        metrics: Metrics,
+        summons: Summons,
+    ) -> None:
+        self.name = name
+        self._summons = summons
+        self._owner = owner
+        self._store = store
+        self._queue = queue
+        self._handler = handler
+        self._metrics = metrics
+        self._thread: threading.Thread | None = None  # guarded by the informer's lock
+        self._ended = threading.Event()  # no thread, and none was summoned
+        self._ended.set()
+
+    def summon(self) -> None:
+        """Have a thread started for the queue, which has none. Under the lock."""
+        self._ended.clear()
+        self._summons.summon(self)
+
+    def dismissed(self) -> None:
+        """No thread will be started: the queue was closed before."""
+        self._ended.set()
+
+    @property
+    def ended(self) -> bool:
+        """There is no thread that calls the handler, and none was summoned."""
+        return self._ended.is_set()
+
+    def start(self) -> None:
+        """Start a thread, which ends at once if there is one already.
+
+        RuntimeError if the system has no more threads.
+        """
+        spawn(self._owner, f"dyninformer {self._store.gvr} handler {self.name}", self._run)
+
+    def tells_here(self) -> bool:
+        """The current thread is the one that calls this handler."""
+        return self._thread is threading.current_thread()
+
+    def join(self, timeout: float | None) -> bool:
+        """Wait until the thread has ended; the queue has been closed. False at the timeout."""
+        until = None if timeout is None else time.monotonic() + timeout
+        thread = self._thread
+        if not self._ended.wait(timeout):
+            return False
+        if thread is not None:  # it has nothing left to do but to end
+            thread.join(None if until is None else max(0.0, until - time.monotonic()))
+        return True
+
+    def after_fork(self) -> None:
+        """In a child, where the thread does not live."""
+        self._thread = None
+        self._ended = threading.Event()
+        self._ended.set()
+
+    def _run(self) -> None:
+        with self._store.lock:
+            self._summons.claim(self)
+            if self._thread is not None or self.ended:
+                return
+            self._thread = threading.current_thread()
+        gone = False
+        try:
+            while not gone:
+                self._tell_all()
+                gone = not self._queue.wait(LINGER) or self._queue.closed
+                gone = gone and self._leave()
+        finally:
+            if not gone:
+                self._leave()
+
+    def _leave(self) -> bool:
+        """End, unless there is work again: then False. From now on a thread may be summoned."""
+        with self._store.lock:
+            if not self._queue.leave():
+                return False
+            self._thread = None
+            self._ended.set()
+            return True
+
+    def _tell_all(self) -> None:
+        """Tell what is there, and report now and then."""
+        queue, store, told = self._queue, self._store, 0
+        due = time.monotonic() + _REPORT_EVERY
+        while (step := queue.head()) is not None:
+            try:
+                self._handler.tell(step, store.gvr, store.codec, self._closed)
+            except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends no handler (S10)
+                self._failed(step.key, error)
+            queue.advance()
+            told += 1
+            if time.monotonic() >= due:
+                self._report(told)
+                told, due = 0, time.monotonic() + _REPORT_EVERY
+        if told:
+            self._report(told)
+
+    def _closed(self) -> bool:
+        return self._queue.closed
+
+    def _report(self, told: int) -> None:
+        gvr = self._store.gvr
+        self._metrics.count("handled", gvr, told, handler=self.name)
+        self._metrics.gauge("backlog", gvr, self._queue.backlog, handler=self.name)
+
+    def _failed(self, key: str, error: BaseException) -> None:
+        gvr = self._store.gvr
+        _log.error("handler %s of %s failed on %s", self.name, gvr, key, exc_info=error)
+        self._metrics.count("handler_errors", gvr, handler=self.name)
