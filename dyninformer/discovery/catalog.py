@@ -102,7 +102,7 @@ class Catalog:
             )
         if served := self._other_versions(readings):
             said = f"the server has no resource {shown}. It serves {_listed(served)}."
-        elif near := self._near(text, readings):
+        elif near := self._near(readings) if len(text) <= _LONGEST else []:
             said = f"the server has no resource {shown}: did you mean {_listed(near, 'or')}?"
         else:
             said = (
@@ -129,31 +129,25 @@ class Catalog:
                     return found
         return []
 
-    def _near(self, text: str, readings: Sequence[_Reading]) -> list[str]:
-        """What may have been meant: the same name elsewhere, then what is spelt alike."""
-        if not readings or len(text) > _LONGEST:
-            return []
-        name = readings[0].name
-        found = [
-            each.group_resource
-            for fits in _tiers(name)
-            for each in self._matching(_Reading(name), fits)
-        ]
-        spelt: dict[str, str] = {}
+    def _near(self, readings: Sequence[_Reading]) -> list[str]:
+        """What may have been meant: names spelt alike, in groups spelt alike if there are any."""
+        spelt: dict[str, list[ResolvedResource]] = {}
         for each in self._preferred.values():
-            names = (each.group_resource, each.gvr.resource, each.singular, *each.short_names)
-            for spelling in (*names, each.kind.lower()):
-                spelt.setdefault(spelling, each.group_resource)
-        # A short name is near to half of what is short: two letters say nothing.
-        candidates = [spelling for spelling in spelt if len(spelling) > 2]
-        without_version = [
-            f"{reading.name}.{reading.group}" if reading.group else reading.name
-            for reading in readings
-        ]
-        for wanted in (text, *without_version):
-            close = get_close_matches(wanted.lower(), candidates, n=3, cutoff=0.75)
-            found += [spelt[spelling] for spelling in close]
-        return list(dict.fromkeys(found))[:3]
+            names = {each.gvr.resource, each.singular, each.kind.lower(), *each.short_names}
+            for spelling in names:
+                spelt.setdefault(spelling, []).append(each)
+        # Two letters are near to half of what is short, and so say nothing.
+        spellings = sorted(spelling for spelling in spelt if len(spelling) > 2)
+        groups = sorted({each.gvr.group for each in self._preferred.values()})
+        found: list[ResolvedResource] = []
+        for reading in readings:
+            close = get_close_matches(reading.name.lower(), spellings, n=3, cutoff=0.75)
+            named = [each for spelling in close for each in spelt[spelling]]
+            if reading.group:
+                near = get_close_matches(reading.group, groups, n=3, cutoff=0.6)
+                named = [each for each in named if each.gvr.group in near] or named
+            found += named
+        return list(dict.fromkeys(each.group_resource for each in found))[:3]
 
     def _suspects(self, readings: Sequence[_Reading]) -> list[str]:
         """The group-versions that could not be read and may hold what was asked for."""

@@ -1,0 +1,430 @@
+"""`Discovery` against the embedded server, and against servers that misbehave."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from dyninformer.discovery import Discovery, PrinterColumn
+from dyninformer.discovery.lookup import KEPT, MISS_KEPT
+from dyninformer.errors import AmbiguousResourceError, UnknownResourceError, UnreachableError
+from dyninformer.resource import GroupVersionResource
+from dyninformer.testing import ApiServer
+from dyninformer.testing.clock import ManualClock
+from dyninformer.testing.faults import BlackHole, ContentType, HttpStatus
+from dyninformer.watching.source import Source
+from dyninformer.watching.transport import JsonReply
+from tests.conformance.shapes import ANYTHING, crd
+from tests.discovery.answers import (
+    EMPTY,
+    Answers,
+    aggregated,
+    group,
+    resource,
+    serving,
+    unreachable,
+)
+
+CERTIFICATES = GroupVersionResource("cert-manager.io", "v1", "certificates")
+COLUMNS = [
+    {"name": "Ready", "type": "string", "jsonPath": ".status.ready"},
+    {"name": "Secret", "type": "string", "jsonPath": ".spec.secretName", "priority": 1},
+]
+STALE = {"metadata": {"name": "dead.io"}, "versions": [{"version": "v1", "freshness": "Stale"}]}
+
+
+class OldServer:
+    """A server that never heard of aggregated discovery, as every one before 1.26."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.host = source.host
+
+    def get_json(
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = EMPTY,
+        deadline: float = 30.0,
+    ) -> JsonReply:
+        """It sees plain JSON asked for, and sends no Etag."""
+        del headers
+        return self._source.get_json(path, query, {"Accept": "application/json"}, deadline)
+
+    def reload_credentials(self) -> None:
+        """As the other does."""
+        self._source.reload_credentials()
+
+
+class Listening(OldServer):
+    """A server as it is, and the status of each of its answers."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.statuses: list[int] = []
+
+    def get_json(
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = EMPTY,
+        deadline: float = 30.0,
+    ) -> JsonReply:
+        """Passed on."""
+        reply = self._source.get_json(path, query, headers, deadline)
+        self.statuses.append(reply.status)
+        return reply
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    """An API server with certificates."""
+    with ApiServer() as api:
+        shape = crd("cert-manager.io", "certificates", "Certificate", ANYTHING,
+                    additionalPrinterColumns=COLUMNS)  # fmt: skip
+        shape["spec"]["names"] |= {"shortNames": ["cert", "certs"], "categories": ["all"]}
+        api.install(shape)
+        yield api
+
+
+@pytest.fixture
+def source(server: ApiServer) -> Iterator[Source]:
+    """The way to it."""
+    source = Source(server.client())
+    yield source
+    source.close()
+
+
+@pytest.fixture(params=["aggregated", "legacy"])
+def discovery(request: pytest.FixtureRequest, source: Source) -> Discovery:
+    """Discovery by both forms."""
+    return Discovery(source if request.param == "aggregated" else OldServer(source))
+
+
+def paths(server: ApiServer) -> list[str]:
+    """What was asked."""
+    return [request.path for request in server.requests]
+
+
+def test_nothing_is_asked_before_somebody_wants_to_know(server: ApiServer, source: Source) -> None:
+    """Making it costs no request."""
+    before = len(server.requests)
+    Discovery(source)
+    assert len(server.requests) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cert", "certificate", "Certificate", "certificates", "certificates.cert-manager.io",
+     "certificates.v1.cert-manager.io", "cert-manager.io/v1/certificates"],
+)  # fmt: skip
+def test_a_custom_resource_is_found_by_both_forms(discovery: Discovery, text: str) -> None:
+    """With all that discovery tells of it."""
+    found = discovery.resolve(text)
+    assert found.gvr == CERTIFICATES
+    assert (found.kind, found.singular, found.namespaced) == ("Certificate", "certificate", True)
+    assert found.short_names == ("cert", "certs")
+    assert found.categories == ("all",)
+    assert found.watchable
+
+
+def test_both_forms_tell_the_same(source: Source) -> None:
+    """Every resource, in the same order."""
+    assert Discovery(source).all_versions() == Discovery(OldServer(source)).all_versions()
+
+
+def test_the_aggregated_form_costs_two_requests(server: ApiServer, source: Source) -> None:
+    """And none for the next names."""
+    before = len(server.requests)
+    discovery = Discovery(source)
+    for text in ("cert", "po", "Deployment", "nodes"):
+        discovery.resolve(text)
+    assert paths(server)[before:] == ["/api", "/apis"]
+
+
+def test_what_has_not_changed_is_not_sent_again(server: ApiServer, source: Source) -> None:
+    """After invalidate() the server is asked with its Etag, answers 304, and nothing is lost."""
+    listening = Listening(source)
+    discovery = Discovery(listening)
+    before = discovery.resources()
+    discovery.invalidate()
+    assert discovery.resources() == before
+    assert listening.statuses == [200, 200, 304, 304]
+    server.install(crd("new.io", "things", "Thing", ANYTHING))
+    discovery.invalidate()
+    assert discovery.resolve("things").kind == "Thing"
+    assert listening.statuses[4:] == [304, 200]
+
+
+def test_a_crd_that_came_meanwhile_is_found(server: ApiServer, source: Source) -> None:
+    """A miss is asked again, once what is held is older than a moment."""
+    clock = ManualClock()
+    discovery = Discovery(source, clock=clock.now)
+    with pytest.raises(UnknownResourceError):
+        discovery.resolve("things")
+    server.install(crd("new.io", "things", "Thing", ANYTHING))
+    clock.advance(MISS_KEPT)
+    assert discovery.resolve("things").gvr == GroupVersionResource("new.io", "v1", "things")
+
+
+def test_misses_in_a_row_cost_one_look() -> None:
+    """Whatever the names, a miss asks at most every couple of seconds."""
+    clock, answers = ManualClock(), serving()
+    discovery = Discovery(answers, clock=clock.now)
+    for text in ("a", "b", "c"):
+        with pytest.raises(UnknownResourceError):
+            discovery.resolve(text)
+    assert len(answers.asked) == 2
+    clock.advance(MISS_KEPT)
+    with pytest.raises(UnknownResourceError):
+        discovery.resolve("d")
+    assert len(answers.asked) == 4
+    discovery.resolve("po")
+    assert len(answers.asked) == 4
+
+
+def test_what_was_found_is_believed_for_minutes() -> None:
+    """Then it is asked again."""
+    clock, answers = ManualClock(), serving()
+    discovery = Discovery(answers, clock=clock.now)
+    discovery.resolve("po")
+    clock.advance(KEPT - 1)
+    discovery.resolve("po")
+    assert len(answers.asked) == 2
+    clock.advance(1)
+    discovery.resolve("po")
+    assert len(answers.asked) == 4
+
+
+def test_many_who_ask_at_once_cost_one_look() -> None:
+    """One of them asks, the others take what he gets."""
+    answers = serving()
+    everybody, release = threading.Barrier(9), threading.Event()
+    document = answers.table["/api"]
+    assert isinstance(document, JsonReply)
+
+    def slowly() -> JsonReply:
+        assert release.wait(30)
+        return document
+
+    answers.set("/api", slowly)
+    discovery = Discovery(answers)
+
+    def ask() -> str:
+        everybody.wait(30)
+        return discovery.resolve("po").kind
+
+    with ThreadPoolExecutor(8) as pool:
+        asking = [pool.submit(ask) for _ in range(8)]
+        everybody.wait(30)
+        release.set()
+        assert [each.result(30) for each in asking] == ["Pod"] * 8
+    assert answers.asked == ["/api", "/apis"]
+
+
+def test_a_dead_api_group_harms_nobody_else() -> None:
+    """What is Stale is named only where a miss may be due to it."""
+    answers = serving(STALE, group("ex.io", resource("widgets", "Widget")))
+    discovery = Discovery(answers)
+    assert discovery.resolve("widgets").gvr.group == "ex.io"
+    with pytest.raises(UnknownResourceError, match=r"may have it: dead\.io/v1 \(its API server"):
+        discovery.resolve("gizmos")
+
+
+def test_a_group_version_that_fails_harms_nobody_else(server: ApiServer, source: Source) -> None:
+    """In the old form, each is asked alone, and one that fails is named."""
+    server.faults.add(HttpStatus(503, text="service unavailable"), path="/apis/cert-manager.io/v1")
+    discovery = Discovery(OldServer(source))
+    assert discovery.resolve("deploy").gvr.group == "apps"
+    with pytest.raises(UnknownResourceError) as caught:
+        discovery.resolve("cert")
+    assert "may have it: cert-manager.io/v1 (it answers 503)" in str(caught.value)
+
+
+def test_what_was_known_of_a_group_that_died_is_kept() -> None:
+    """Its resources are found as before, until the server says that it has no such group."""
+    alive = group("dead.io", resource("things", "Thing"))
+    answers = serving(alive)
+    discovery = Discovery(answers)
+    discovery.resolve("things")
+    answers.set("/apis", aggregated(STALE))
+    for _ in range(2):
+        discovery.invalidate()
+        assert discovery.resolve("things").gvr.group == "dead.io"
+    answers.set("/apis", aggregated())
+    discovery.invalidate()
+    with pytest.raises(UnknownResourceError):
+        discovery.resolve("things")
+
+
+def test_an_ambiguous_name_is_an_error() -> None:
+    """It names both."""
+    answers = serving(
+        group("a.io", resource("gizmos", "Gizmo")), group("b.io", resource("gizmos", "Gizmo"))
+    )
+    with pytest.raises(AmbiguousResourceError, match=r"gizmos\.a\.io and gizmos\.b\.io"):
+        Discovery(answers).resolve("Gizmo")
+
+
+def test_no_server_is_said_with_its_address() -> None:
+    """And with the name that was to be looked up."""
+    with ApiServer() as server:
+        client, url = server.client(), server.url
+    source = Source(client)
+    with pytest.raises(UnreachableError) as caught:
+        Discovery(source).resolve("cert")
+    source.close()
+    assert str(caught.value).startswith(f"cannot look up 'cert': cannot reach {url}: ")
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        ("nobody's", "refuses the credentials (401: Unauthorized). Renew them"),
+        (None, 'forbidden at {url} (User "stranger" cannot get path "/api"). Give the user'),
+    ],
+)
+def test_refusals_are_said_plainly(server: ApiServer, token: str | None, said: str) -> None:
+    """401 and 403, with what to do."""
+    if token is None:
+        token = server.access.add_user("stranger")
+        server.faults.add(
+            HttpStatus(403, 'forbidden: User "stranger" cannot get path "/api"', "Forbidden"),
+            path="/api",
+        )
+    source = Source(server.client(token=token))
+    with pytest.raises(UnreachableError) as caught:
+        Discovery(source).resolve("cert")
+    source.close()
+    assert said.format(url=server.url) in str(caught.value)
+    assert token not in str(caught.value)
+
+
+def test_refused_credentials_are_read_anew_once() -> None:
+    """What a plugin or file gives then may be accepted."""
+    answers = serving()
+    good = answers.table["/api"]
+    refused = JsonReply(401, {}, {"kind": "Status", "message": "Unauthorized"})
+    answers.set("/api", lambda: good if answers.reloaded else refused)  # type: ignore[return-value, arg-type]
+    assert Discovery(answers).resolve("po").kind == "Pod"
+    assert answers.reloaded == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"<html>", "with no discovery document"),
+        (b'{"kind": "PodList", "items": []}', "with no discovery document"),
+        (b'{"kind": "APIGroupDiscoveryList", "items": 7}', "with no discovery document"),
+        (b"[" * 100_000, "with no discovery document"),
+    ],
+)
+def test_what_is_no_discovery_is_a_clean_error(
+    server: ApiServer, source: Source, body: bytes, said: str
+) -> None:
+    """With a question that leads to the mistake."""
+    server.faults.add(ContentType("application/json", body), path="/apis")
+    with pytest.raises(UnreachableError) as caught:
+        Discovery(source).resolve("cert")
+    assert said in str(caught.value)
+    assert "Is this the address of a Kubernetes API server?" in str(caught.value)
+
+
+def test_what_a_server_says_is_shown_without_control_characters() -> None:
+    """A message cannot move the cursor, nor fill the screen."""
+    answers = serving()
+    message = "\x1b[2Jred\nalert" + "!" * 10_000
+    answers.set("/api", JsonReply(503, {}, {"kind": "Status", "message": message}))
+    with pytest.raises(UnreachableError) as caught:
+        Discovery(answers).resolve("cert")
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+    assert "overloaded, starting or broken (503: [2Jred alert!!!" in str(caught.value)
+
+
+def test_a_server_where_no_group_answers_is_unreachable() -> None:
+    """In the old form, if it dies between the list of groups and the first of them."""
+    answers = Answers()
+    answers.set("/api", JsonReply(200, {}, {"kind": "APIVersions", "versions": ["v1"]}))
+    answers.set("/api/v1", unreachable)
+    with pytest.raises(UnreachableError, match=r"none of the API groups of https://api\.test"):
+        Discovery(answers).resources()
+
+
+def test_the_threads_of_the_old_form_end_with_it(source: Source) -> None:
+    """None is left when the answer is there."""
+    Discovery(OldServer(source)).resources()
+    left = [each for each in threading.enumerate() if each.name.startswith("dyninformer discovery")]
+    for each in left:
+        each.join(30)
+    assert not any(each.is_alive() for each in left)
+
+
+def test_stopping_ends_a_look_at_once(server: ApiServer, source: Source) -> None:
+    """Closing the source ends the request that waits, and who waits for it."""
+    hole = server.faults.add(BlackHole(), path="/api")
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(Discovery(source).resolve, "cert")
+        while not hole.hits:
+            threading.Event().wait(0.01)
+        source.close()
+        assert type(asking.exception(30)).__name__ == "StoppedError"
+
+
+def test_scope_is_told_of_what_is_known(server: ApiServer, source: Source) -> None:
+    """None is "cannot tell", also where the server cannot be asked."""
+    discovery = Discovery(source)
+    assert discovery.scope(CERTIFICATES) is True
+    assert discovery.scope(GroupVersionResource("", "v1", "nodes")) is False
+    assert discovery.scope(GroupVersionResource("no.io", "v1", "things")) is None
+    server.stop()
+    discovery.invalidate()
+    assert discovery.scope(CERTIFICATES) is True
+    assert Discovery(source).scope(CERTIFICATES) is None
+
+
+def test_printer_columns_come_from_the_crd(source: Source) -> None:
+    """In its order, with their priorities; a built-in resource has none."""
+    discovery = Discovery(source)
+    assert discovery.columns(CERTIFICATES) == (
+        PrinterColumn("Ready", "string", ".status.ready", 0),
+        PrinterColumn("Secret", "string", ".spec.secretName", 1),
+    )
+    assert discovery.columns(GroupVersionResource("apps", "v1", "deployments")) == ()
+
+
+def test_printer_columns_are_asked_for_once(server: ApiServer, source: Source) -> None:
+    """And again after invalidate()."""
+    discovery = Discovery(source)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/certificates.cert-manager.io"
+    for _ in range(3):
+        discovery.columns(CERTIFICATES)
+    assert paths(server).count(path) == 1
+    discovery.invalidate()
+    discovery.columns(CERTIFICATES)
+    assert paths(server).count(path) == 2
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_who_may_not_see_crds_has_no_columns(
+    server: ApiServer, source: Source, status: int
+) -> None:
+    """That is no error; it is asked again a moment later."""
+    clock = ManualClock()
+    discovery = Discovery(source, clock=clock.now)
+    with server.faults.add(HttpStatus(status), resource="customresourcedefinitions"):
+        assert discovery.columns(CERTIFICATES) == ()
+    clock.advance(MISS_KEPT + 1)
+    assert len(discovery.columns(CERTIFICATES)) == 2
+
+
+def test_a_crd_of_any_shape_gives_columns_or_none() -> None:
+    """Wrong types are no columns."""
+    answers = serving()
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/certificates.cert-manager.io"
+    for spec in (None, 7, {"versions": 7}, {"versions": [{"name": 7}]}):
+        answers.set(path, JsonReply(200, {}, {"spec": spec}))
+        assert Discovery(answers).columns(CERTIFICATES) == ()
