@@ -1,0 +1,157 @@
+"""`CrdWatch`: the one watch on CRDs that all informers of a factory share (S33).
+
+It wakes up who may want to ask again; it never changes what an informer holds. It is a
+reflector like any other, of metadata only, so that it finds its way through every failure
+that they do, and says itself whether it can be relied on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.resource import GroupVersionResource
+from dyninformer.store.changes import Changes
+from dyninformer.store.fork_safety import fork_safe_lock
+from dyninformer.store.store import Store
+from dyninformer.store.transforms import strip
+from dyninformer.watching.reflector import Reflector
+from dyninformer.watching.states import Scope
+from dyninformer.watching.status import InformerState, InformerStatus
+from dyninformer.watching.transport import Transport
+
+__all__ = ["CrdWatch"]
+
+CRDS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+
+_logger = logging.getLogger(__name__)
+_ENDED = (InformerState.BACKING_OFF, InformerState.ABSENT, InformerState.STOPPED)
+
+Callback = Callable[[], None]
+Names = frozenset[str]
+
+
+class Conversing(Protocol):
+    """What makes a transport that ends alone."""
+
+    def conversation(self) -> Transport:
+        """A transport of its own."""
+
+
+class _Metadata(msgspec.Struct):
+    generation: int | None = None
+
+
+class _Definition(msgspec.Struct):
+    metadata: _Metadata
+
+
+_definition = msgspec.json.Decoder(_Definition)
+
+
+class CrdWatch:
+    """Knows which CRDs there are, and in which generation; tells when one comes, changes, goes.
+
+    It asks nothing before somebody subscribes. A CRD is named ``plural.group``. Every
+    method may be called from any thread.
+    """
+
+    def __init__(self, source: Conversing, *, owner: object, metrics: Metrics = NO_METRICS) -> None:
+        self._store = Store(
+            CRDS,
+            transform=strip("metadata.managedFields", "metadata.annotations", "metadata.labels"),
+            metadata_only=True,
+            on_changes=self._note,
+        )
+        self._reflector = Reflector(
+            Scope(gvr=CRDS, metadata_only=True),
+            source.conversation(),
+            self._store,
+            owner=owner,
+            on_status=self._tell,
+            metrics=metrics,
+        )
+        self._lock = fork_safe_lock()  # guards _subscribers, _started and _stopped
+        self._subscribers: dict[object, tuple[str | None, Callback]] = {}
+        self._started = False
+        self._stopped = False
+        # Of the reflector's thread alone:
+        self._changed: set[str] = set()
+        self._told_available = False
+
+    @property
+    def available(self) -> bool:
+        """CRDs can be watched at present: one that comes or changes will be told."""
+        status = self._reflector.status()
+        return status.synced and status.state not in _ENDED
+
+    def generation(self, group_resource: str) -> int | None:
+        """Of the spec of this CRD; None if there is none, or nobody can tell at present."""
+        payload = self._store.get(group_resource) if self.available else None
+        if payload is None:
+            return None
+        try:
+            return _definition.decode(self._store.codec.plain(payload)).metadata.generation
+        except msgspec.DecodeError:
+            return None
+
+    def status(self) -> InformerStatus:
+        """How the watch stands; its ``reason`` says why it is not available."""
+        return self._reflector.status()
+
+    def subscribe(self, callback: Callback, group_resource: str | None = None) -> Callback:
+        """Be called when this CRD, or any, may have come, changed or gone; end it by the result.
+
+        Called too when CRDs can be watched from now on, or no more. On the watch's own
+        thread, with no lock held; it must not take long. The first subscriber starts the
+        watch.
+        """
+        token = object()
+        with self._lock:
+            self._subscribers[token] = (group_resource, callback)
+            starts = not (self._started or self._stopped)
+            self._started = self._started or starts
+            if starts:
+                # Under the lock, so that `stop` finds it started or not to be started.
+                self._reflector.start()
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._subscribers.pop(token, None)
+
+        return unsubscribe
+
+    def stop(self) -> None:
+        """Have it end; returns at once. Idempotent."""
+        with self._lock:
+            self._stopped = True
+        self._reflector.stop()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended; false if it has not in time."""
+        return self._reflector.join(timeout)
+
+    # -- on the reflector's thread ---------------------------------------------------------
+
+    def _note(self, changes: Changes) -> None:
+        """Under the store's lock, after which `_tell` comes."""
+        self._changed.update(change.key for change in changes)
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, set()
+        available = self.available
+        turned, self._told_available = available != self._told_available, available
+        if not changed and not turned:
+            return
+        with self._lock:
+            subscribers = list(self._subscribers.values())
+        for name, callback in subscribers:
+            if turned or name is None or name in changed:
+                try:
+                    callback()
+                except Exception:
+                    _logger.exception("a subscriber to CRD %s failed", name or "changes")
