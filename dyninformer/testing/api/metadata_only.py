@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dyninformer.testing.api.encoding import encode
+from dyninformer.testing.cluster.go_types import STRUCTS
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.representation import Page
 from dyninformer.testing.cluster.resources import Resource
@@ -14,15 +15,6 @@ from dyninformer.testing.status import ApiError
 Object = dict[str, Any]
 
 INITIAL_END = "k8s.io/initial-events-end"
-_META_FIELDS = (
-    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation",
-    "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels",
-    "annotations", "ownerReferences", "finalizers", "managedFields",
-)  # fmt: skip
-_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-_MANAGED_FIELDS = (
-    "manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"
-)  # fmt: skip
 
 
 def partial_object(metadata: Object, api_version: str = "meta.k8s.io/v1") -> bytes:
@@ -47,14 +39,18 @@ def partial_bookmark(revision: int, *, initial_end: bool) -> bytes:
 
 def in_struct_order(metadata: Object) -> Object:
     """Metadata with its keys as Go's struct has them, maps sorted, empty fields left out."""
-    found = {name: metadata[name] for name in _META_FIELDS if _kept(metadata.get(name))}
+    found = {name: metadata[name] for name in STRUCTS["ObjectMeta"] if _kept(metadata.get(name))}
     for name in ("labels", "annotations"):
         if name in found:
             found[name] = dict(sorted(found[name].items()))
-    for name, order in (("ownerReferences", _OWNER_FIELDS), ("managedFields", _MANAGED_FIELDS)):
+    for name, item in (
+        ("ownerReferences", "OwnerReference"),
+        ("managedFields", "ManagedFieldsEntry"),
+    ):
         if name in found:
             found[name] = [
-                {field: each[field] for field in order if field in each} for each in found[name]
+                {field: each[field] for field in STRUCTS[item] if field in each}
+                for each in found[name]
             ]
     for entry in found.get("managedFields", ()):
         if "fieldsV1" in entry:

@@ -10,9 +10,9 @@ from dyninformer.testing.status import cause
 Object = dict[str, Any]
 
 
-def shown(value: Any) -> str:
-    """A value as messages quote it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+def shown(value: Any, *, sort: bool = True) -> str:
+    """A value as messages quote it; without ``sort`` in its own order, as a struct has it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort)
 
 
 def invalid_value(where: str, value: Any, why: str) -> Object:

@@ -7,10 +7,10 @@ from typing import Any
 from dyninformer.testing.cluster.bodies import UnreadableError, wrong_type
 from dyninformer.testing.cluster.causes import shown
 from dyninformer.testing.cluster.log import Key
-from dyninformer.testing.cluster.metadata import MetadataReader
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import admit
 from dyninformer.testing.cluster.strategies import strategy_of
+from dyninformer.testing.cluster.typed import read_typed
 from dyninformer.testing.cluster.write_options import WriteOptions
 from dyninformer.testing.status import ApiError, bad_request, cause, conflict, invalid
 
@@ -49,11 +49,9 @@ def read_patched(
 
 
 def _read(resource: Resource, body: Object, options: WriteOptions) -> tuple[Object, Warnings]:
-    metadata, unknown = MetadataReader(resource).read(body)
+    obj, unknown = read_typed(resource, body)
     told = (*options.duplicates, *(f'unknown field "{path}"' for path in unknown))
-    head = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-    rest = {name: value for name, value in body.items() if name not in head}
-    obj, warnings = admit(resource, {**head, **rest}, options.field_validation, told)
+    obj, warnings = admit(resource, obj, options.field_validation, told)
     return strategy_of(resource).defaults(obj), warnings
 
 

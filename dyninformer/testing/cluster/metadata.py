@@ -1,15 +1,14 @@
-"""metadata as the server keeps it: its fields by type, its rules on create and update."""
+"""metadata as the server keeps it: the order of its fields, its rules on create and update."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NoReturn
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from dyninformer.testing.cluster import names
-from dyninformer.testing.cluster.bodies import UnreadableError, type_name
 from dyninformer.testing.cluster.causes import invalid_value, required, shown
+from dyninformer.testing.cluster.go_types import STRUCTS
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.timestamps import normalized
 from dyninformer.testing.status import cause
 
 Object = dict[str, Any]
@@ -28,106 +27,9 @@ _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _ANNOTATIONS_LIMIT = 256 << 10
 
 
-class MetadataReader:
-    """Reads the metadata of objects of one resource; UnreadableError for values of a wrong type."""
-
-    def __init__(self, resource: Resource) -> None:
-        self._resource = resource
-
-    def read(self, obj: Object) -> tuple[Object, list[str]]:
-        """The known fields in the server's order, empty ones left out, and the unknown ones."""
-        given = obj.get("metadata")
-        if given is None:
-            return {}, []
-        if not isinstance(given, dict):
-            self._refuse(f"cannot unmarshal {type_name(given)} into Go value of type v1.ObjectMeta")
-        found: Object = {}
-        for name, read in _FIELDS.items():
-            value = given.get(name)
-            if value is None:
-                continue
-            kept = read(self, name, value)
-            if kept not in ("", 0, [], {}) or name == "deletionGracePeriodSeconds":
-                found[name] = kept
-        unknown = [f"metadata.{name}" for name in given if name not in _FIELDS]
-        return found, unknown
-
-    def string(self, name: str, value: Any) -> Any:
-        """A field that is text."""
-        return value if isinstance(value, str) else self._mistyped(name, value, "string")
-
-    def integer(self, name: str, value: Any) -> Any:
-        """A field that is a whole number."""
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        return self._mistyped(name, value, "int64")
-
-    def time(self, name: str, value: Any) -> Any:
-        """A field that is a moment."""
-        if not isinstance(value, str):
-            self._mistyped(name, value, "string")
-        try:
-            return normalized(value)
-        except ValueError:
-            message = (
-                f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": '
-                f'cannot parse "{value}" as "2006"'
-            )
-            raise UnreadableError(message) from None
-
-    def texts(self, name: str, value: Any) -> Any:
-        """Labels and annotations; a null value is an empty one."""
-        if not isinstance(value, dict):
-            self._mistyped(name, value, "map[string]string")
-        return {key: "" if each is None else self.string(name, each) for key, each in value.items()}
-
-    def strings(self, name: str, value: Any) -> Any:
-        """Finalizers."""
-        if not isinstance(value, list):
-            self._mistyped(name, value, "[]string")
-        return [self.string(name, each) for each in value]
-
-    def objects(self, name: str, value: Any) -> Any:
-        """OwnerReferences and managedFields."""
-        of = "v1.OwnerReference" if name == "ownerReferences" else "v1.ManagedFieldsEntry"
-        if not isinstance(value, list):
-            self._mistyped(name, value, f"[]{of}")
-        for each in value:
-            if not isinstance(each, dict):
-                self._mistyped(name, each, of)
-        return value
-
-    def _mistyped(self, name: str, value: Any, wanted: str) -> NoReturn:
-        where = f"ObjectMeta.metadata.{name}" if self._resource.builtin else f"ObjectMeta.{name}"
-        into = f"Go struct field {where} of type {wanted}"
-        self._refuse(f"cannot unmarshal {type_name(value)} into {into}")
-
-    def _refuse(self, why: str) -> NoReturn:
-        raise UnreadableError(f"json: {why}")
-
-
-_FIELDS: Final[dict[str, Callable[[MetadataReader, str, Any], Any]]] = {
-    "name": MetadataReader.string,
-    "generateName": MetadataReader.string,
-    "namespace": MetadataReader.string,
-    "selfLink": MetadataReader.string,
-    "uid": MetadataReader.string,
-    "resourceVersion": MetadataReader.string,
-    "generation": MetadataReader.integer,
-    "creationTimestamp": MetadataReader.time,
-    "deletionTimestamp": MetadataReader.time,
-    "deletionGracePeriodSeconds": MetadataReader.integer,
-    "labels": MetadataReader.texts,
-    "annotations": MetadataReader.texts,
-    "ownerReferences": MetadataReader.objects,
-    "finalizers": MetadataReader.strings,
-    "managedFields": MetadataReader.objects,
-}
-
-
 def ordered(metadata: Mapping[str, Any]) -> Object:
     """The same fields in the server's order."""
-    return {name: metadata[name] for name in _FIELDS if name in metadata}
+    return {name: metadata[name] for name in STRUCTS["ObjectMeta"] if name in metadata}
 
 
 def creation_causes(resource: Resource, metadata: Object) -> Causes:
@@ -217,7 +119,7 @@ def _owners(metadata: Object) -> Iterator[Object]:
             'Only one reference can have Controller set to true. Found "true" in references for '
             f"{controllers[0]} and {controllers[1]}"
         )
-        text = f"Invalid value: {shown(metadata['ownerReferences'])}: {why}"
+        text = f"Invalid value: {shown(metadata['ownerReferences'], sort=False)}: {why}"
         yield cause("FieldValueInvalid", text, "metadata.ownerReferences")
 
 

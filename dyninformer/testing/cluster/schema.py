@@ -11,7 +11,6 @@ from typing import Any
 from dyninformer.testing.cluster.bodies import UnreadableError
 from dyninformer.testing.cluster.causes import invalid_value
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.typed import read_typed
 from dyninformer.testing.cluster.validation import RULES_SKIPPED, schema_causes
 
 Object = dict[str, Any]
@@ -42,9 +41,7 @@ def admit(
     ``told`` are the complaints that reading the body gave rise to. Under Strict, any
     complaint is an UnreadableError.
     """
-    obj, unknown = read_typed(resource, obj)
-    if resource.structural is not None:
-        unknown += resource.structural.unknown(obj, root=True)
+    unknown = () if resource.structural is None else resource.structural.unknown(obj, root=True)
     complaints = (*told, *(f'unknown field "{path}"' for path in sorted(unknown)))
     if complaints and field_validation == "Strict":
         raise UnreadableError(f"strict decoding error: {', '.join(complaints)}")

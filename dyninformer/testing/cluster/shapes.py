@@ -74,7 +74,7 @@ class _TypedShape(Shape):
 
     @property
     def item(self) -> Shape:
-        return _TypedShape(where=self.where)
+        return _TypedShape(where=self.where, atomic=self.where in _REFERENCES)
 
 
 _PROTOCOL = (("protocol", "TCP"),)
@@ -107,6 +107,9 @@ _LISTS: Mapping[str, Shape] = {
     "secretRef": Shape(atomic=True),
     "fieldRef": Shape(atomic=True),
 }
+
+_REFERENCES = frozenset({"ownerReferences", "imagePullSecrets", "secrets"})
+"""Lists whose items have one owner each, not one for each field."""
 
 METADATA: Final[Shape] = _TypedShape(where="metadata")
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any, Final, Literal
 
+from dyninformer.testing.cluster.go_types import STRUCTS
+
 Object = dict[str, Any]
 
 _ABSENT: Final = object()
@@ -147,13 +149,8 @@ _OBJECT_META: Final = Structural(
         "type": "object",
         "properties": {
             name: {"x-kubernetes-preserve-unknown-fields": True, "nullable": True}
-            for name in (
-                "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion",
-                "generation", "creationTimestamp", "deletionTimestamp",
-                "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences",
-                "finalizers", "managedFields",
-            )
+            for name in STRUCTS["ObjectMeta"]
         },
     }
-)  # fmt: skip
+)
 """The metadata of an embedded object; that of the object itself is read elsewhere."""
