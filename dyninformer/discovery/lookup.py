@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -59,6 +61,7 @@ class Discovery:
         self._columns: TLRUCache[GroupVersionResource, Columns] = TLRUCache(
             _COLUMNS_KEPT, _believed_until, timer=clock
         )
+        _living.add(self)
 
     def resolve(self, text: str) -> ResolvedResource:
         """The resource that any spelling means.
@@ -121,6 +124,11 @@ class Discovery:
             self._epoch += 1
             self._columns.clear()
 
+    def after_fork(self) -> None:
+        """In a child process (S22): what the parent's threads were asking is nobody's here."""
+        self._surveying, self._lock = threading.Lock(), threading.Lock()
+        self._surveys, self._crds = SingleFlight(), SingleFlight()
+
     def _all(self) -> Catalog:
         try:
             return self._catalog(KEPT)
@@ -174,3 +182,14 @@ def _believed_until(gvr: GroupVersionResource, found: Columns, now: float) -> fl
     """Columns that are not there may soon be: a CRD, or the right to see it."""
     del gvr
     return now + (KEPT if found else MISS_KEPT)
+
+
+def _free_in_child() -> None:
+    for discovery in list(_living):
+        discovery.after_fork()
+
+
+_living: weakref.WeakSet[Discovery] = weakref.WeakSet()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_in_child)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 
 from dyninformer.follow.needs import Informer
+from dyninformer.store.fork_safety import fork_safe_lock
 
 
 class Claims:
     """Which followers use an informer that a follower brought; the last one removes it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards _users
+        self._lock = fork_safe_lock()  # guards _users
         self._users: weakref.WeakKeyDictionary[Informer, set[int]] = weakref.WeakKeyDictionary()
 
     def make(self, informer: Informer) -> None:

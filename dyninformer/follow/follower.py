@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -78,7 +80,7 @@ class Follower:
         self._on_event = on_event
         self._options = dict(options)
         self._wake = threading.Event()  # a CRD changed, or the end has come
-        self._lock = threading.Lock()  # guards _held, and _closed's change
+        self._lock = threading.Lock()  # guards _held, _unsubscribe, and _closed's change
         self._held: dict[GroupVersionResource, _Followed] = {}
         self._closed = False
         # One writer, the thread; the others read.
@@ -86,8 +88,9 @@ class Follower:
         self._synced = False
         self._refused: dict[GroupVersionResource, str] = {}
         self._tried: set[GroupVersionResource] = set()  # since the last look, in vain
-        self._unsubscribe: Callable[[], None] = lambda: None
+        self._unsubscribe: Callable[[], None] = _nothing
         self._thread: OwnThread | None = None
+        _followers.add(self)
 
     def start(self) -> None:
         """Begin; `follow` does."""
@@ -118,7 +121,8 @@ class Follower:
         with self._lock:
             self._closed = True
             held, self._held = self._held, {}
-        self._unsubscribe()
+            unsubscribe, self._unsubscribe = self._unsubscribe, _nothing
+        unsubscribe()
         self._wake.set()
         for each in held.values():
             self._let_go(each)
@@ -145,6 +149,12 @@ class Follower:
     def __repr__(self) -> str:
         patterns = ", ".join(self.patterns)
         return f"<Follower of {patterns}: {len(self.resources())} resources>"
+
+    def after_fork(self) -> None:
+        """In a child process (S22): closed, with a fresh lock; what it held can be read."""
+        self._lock = threading.Lock()
+        self._closed = True
+        self._thread = None
 
     # -- its thread ----------------------------------------------------------------------
 
@@ -298,3 +308,18 @@ def _is_reading(followed: _Followed) -> bool:
 
 def _backlog(followed: _Followed) -> int:
     return 0 if followed.registration is None else followed.registration.backlog
+
+
+def _nothing() -> None:
+    """There is nothing to end."""
+
+
+def _stop_in_child() -> None:
+    for follower in list(_followers):
+        follower.after_fork()
+
+
+_followers: weakref.WeakSet[Follower] = weakref.WeakSet()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_stop_in_child)

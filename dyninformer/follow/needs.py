@@ -54,7 +54,7 @@ class HasInformer(Protocol):
 class Factory(Protocol):
     """What is needed of a `DynamicSharedInformerFactory`."""
 
-    def for_resource(self, resource: GroupVersionResource, /, **options: Any) -> HasInformer:
+    def for_resource(self, resource: GroupVersionResource, **options: Any) -> HasInformer:
         """The one informer of a resource."""
 
     def remove(self, resource: GroupVersionResource, /, timeout: float) -> bool:
