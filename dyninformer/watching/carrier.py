@@ -108,6 +108,8 @@ class Carrier:
         self.scope = scope
         self.state: State = protocol.initial(scope)
         """Replaced, never changed: any thread may read it."""
+        self.settled: State = self.state
+        """The state whose effects are all carried out: what it says of the store is so."""
         self.asked: Asked | None = None
         self._store = store
         self._clock = clock
@@ -176,7 +178,12 @@ class Carrier:
             self._metrics.count("broken_frames", self.scope.gvr)
         if type(after) is not type(before):
             self._since = self._clock.now()
-        if type(after) is not type(before) or after.memory is not before.memory:
+        self.settled = after
+        if (
+            type(after) is not type(before)
+            or after.memory is not before.memory
+            or protocol.newest(after) != protocol.newest(before)
+        ):
             self._on_status()
 
     # -- what can be read off it -----------------------------------------------------------
@@ -197,14 +204,14 @@ class Carrier:
         memory = state.memory
         return InformerStatus(
             state=_shown(state),
-            synced=memory.synced,
+            synced=self.settled.memory.synced,
             objects=len(self._store),
             reason=memory.reason,
             attempts=memory.attempts,
             since=_moment(self._since),
             last_contact=_moment(self._contact),
             next_try=_moment(protocol.due(state)),
-            resource_version=protocol.newest(state),
+            resource_version=protocol.newest(self.settled),
         )
 
     # -- inside --------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class CrdNews(Protocol):
     def generation(self, group_resource: str) -> int | None:
         """Of the CRD's spec; None if there is no such CRD, or nobody can tell."""
 
-    def subscribe(self, group_resource: str, callback: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, callback: Callable[[], None], group_resource: str) -> Callable[[], None]:
         """Be called when something may have changed; what is returned ends that."""
 
 
@@ -106,12 +106,12 @@ class Reflector:
     @property
     def synced(self) -> bool:
         """A whole state is in the store; never false again."""
-        return self._carrier.state.memory.synced
+        return self._carrier.settled.memory.synced
 
     @property
     def last_version(self) -> str:
         """The newest resourceVersion that was taken, "" before the first."""
-        return protocol.newest(self._carrier.state)
+        return protocol.newest(self._carrier.settled)
 
     def status(self) -> InformerStatus:
         """How it stands."""
@@ -172,7 +172,7 @@ class Reflector:
     def _subscribe(self) -> Callable[[], None]:
         if self._crds is None:
             return _ignore
-        unsubscribe = self._crds.subscribe(self.scope.gvr.group_resource, self.wake)
+        unsubscribe = self._crds.subscribe(self.wake, self.scope.gvr.group_resource)
         self._carrier.tell(self._crd_seen())
         return unsubscribe
 

@@ -1,0 +1,63 @@
+"""What the informers of one factory share: the connection, the CRD watch, timers, and an end."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from dyninformer.delivery.resync import Timers
+from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.watching.crds import CrdWatch
+from dyninformer.watching.source import Source
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient
+    from kubernetes.dynamic import DynamicClient
+
+Names = list[str]
+
+
+class Shared:
+    """One of a factory, or of an informer that stands alone."""
+
+    def __init__(self, source: Source, metrics: Metrics) -> None:
+        self.owner = object()
+        """Whose code the threads run, see `threads.runs_for`."""
+        self.source = source
+        self.metrics = metrics
+        self.timers = Timers(self.owner)
+        self.crds = CrdWatch(source, owner=self.owner)
+
+    @classmethod
+    def connect(
+        cls,
+        client: DynamicClient | ApiClient | None,
+        *,
+        kubeconfig: str | os.PathLike[str] | None = None,
+        context: str | None = None,
+        metrics: Metrics = NO_METRICS,
+    ) -> Shared:
+        """Find the API server to ask. Nothing is asked of the network."""
+        return cls(Source(client, kubeconfig=kubeconfig, context=context), metrics)
+
+    def close(self) -> None:
+        """Have all that is shared end, and wait for nothing. Idempotent."""
+        self.timers.stop()
+        self.crds.stop()
+        self.source.close()
+
+    def after_fork(self) -> None:
+        """In a child, where no thread of the parent's lives. The source sees to itself."""
+        self.timers.after_fork()
+
+    def wait_closed(self, timeout: float | None = None) -> Names:
+        """After `close`: the names of what still runs when the time is over."""
+        until = None if timeout is None else time.monotonic() + timeout
+        ends = {"dyninformer timers": self.timers.join, "dyninformer CRD watch": self.crds.join}
+        left = [
+            name
+            for name, join in ends.items()
+            if not join(None if until is None else max(0.0, until - time.monotonic()))
+        ]
+        return left + self.source.under_way()
