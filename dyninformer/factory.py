@@ -310,7 +310,7 @@ class DynamicSharedInformerFactory:
         """Have everything stop, and wait for nothing."""
         with self._lock:
             self._stopped.set()
-            followers, self._followers = self._followers, []
+            followers = [*self._followers]
         for follower in followers:
             follower.close()
         for each in self._all():
@@ -320,12 +320,15 @@ class DynamicSharedInformerFactory:
     def _left(self, timeout: float | None) -> Names:
         """What still runs, after at most so long."""
         deadline = None if timeout is None else time.monotonic() + timeout
+        ends = [
+            *(each.wait_stopped for each in self._followers),
+            *(each.informer.wait_stopped for each in self._all()),
+            self._shared.wait_closed,
+        ]
         left: Names = []
-        for each in self._all():
-            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
-            left += each.informer.wait_stopped(remaining)
-        remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
-        return left + self._shared.wait_closed(remaining)
+        for wait in ends:
+            left += wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        return left
 
 
 class OpenInformer(GenericInformer):
