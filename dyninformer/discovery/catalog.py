@@ -141,7 +141,7 @@ class Catalog:
         groups = sorted({each.gvr.group for each in self._preferred.values()})
         found: list[ResolvedResource] = []
         for reading in readings:
-            close = get_close_matches(reading.name.lower(), spellings, n=3, cutoff=0.75)
+            close = get_close_matches(reading.name.lower(), spellings, n=3, cutoff=0.8)
             named = [each for spelling in close for each in spelt[spelling]]
             if reading.group:
                 near = get_close_matches(reading.group, groups, n=3, cutoff=0.6)

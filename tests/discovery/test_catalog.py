@@ -125,6 +125,7 @@ def test_a_name_of_several_groups_is_ambiguous(text: str) -> None:
         ("apps/v1/deploments", "did you mean deployments.apps?"),
         ("issuers.v2.cert-manager.io", "It serves issuers.v1.cert-manager.io."),
         ("cert-manager.io/v2/cert", "It serves certificates.v1.cert-manager.io and "),
+        ("thing", "If its CRD is not installed yet"),
         ("gizmos.ex.io", "If its CRD is not installed yet, pass a GroupVersionResource"),
         ("", "'' cannot be the name of a resource: expected a form like 'cert'"),
         ("a/b/c/d", "expected a form like"),
