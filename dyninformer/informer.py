@@ -228,7 +228,8 @@ class SharedIndexInformer:
             for reflector in self._reflectors
             if not reflector.join(_left(until))
         ]
-        return left + self._dispatcher.wait_stopped(_left(until))
+        left += self._dispatcher.wait_stopped(_left(until))
+        return left + self._shared.wait_closed(_left(until)) if self._owns_shared else left
 
     def is_started(self) -> bool:
         """`start` was called."""
@@ -355,12 +356,12 @@ class SharedIndexInformer:
 
     def _look_at_status(self) -> None:
         """On a reflector's thread, after each step that changed how it stands."""
-        synced = self._synced
-        if not synced and all(each.synced for each in self._reflectors):
+        synced = not self._synced and all(each.synced for each in self._reflectors)
+        if synced:
             self._dispatcher.synced()
-            synced = True
         with self._changed:
-            self._synced = synced
+            # Never back to false: another reflector's thread may have seen all synced meanwhile.
+            self._synced = self._synced or synced
             self._changed.notify_all()
 
     def _tell_failure(self, error: Exception) -> None:
