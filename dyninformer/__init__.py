@@ -1,39 +1,49 @@
-"""Live, indexed, in-memory copies of any Kubernetes collection, as plain dicts."""
+"""Live, indexed, in-memory copies of any Kubernetes collection, as plain dicts.
 
-from dyninformer.delivery.events import Event, EventType
-from dyninformer.delivery.registration import Registration
-from dyninformer.delivery.stream import EventStream
-from dyninformer.errors import (
-    AmbiguousResourceError,
-    CacheSyncError,
-    ConfigError,
-    DynInformerError,
-    JSONPathError,
-    JSONPathWarning,
-    NotSyncedWarning,
-    ObjectNotFoundError,
-    OptionsConflictError,
-    SelectorError,
-    StoppedError,
-    UnknownIndexError,
-    UnknownResourceError,
-    UnreachableError,
-    WaitTimeoutError,
-)
-from dyninformer.factory import (
-    DynamicSharedInformerFactory,
-    GenericInformer,
-    OpenInformer,
-    SyncResult,
-    open_informer,
-)
-from dyninformer.informer import SharedIndexInformer
-from dyninformer.lister import GenericLister, GenericNamespaceLister
-from dyninformer.options import DROP, ListOptions, ResourceOptions
-from dyninformer.resource import GroupVersionResource
-from dyninformer.store.jsonpath import JSONPath, compound, jsonpath_index
-from dyninformer.store.transforms import strip
-from dyninformer.watching.status import InformerState, InformerStatus
+The names are looked up on first use, so that who needs one part pays for that part alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dyninformer.lazy import look_up
+
+if TYPE_CHECKING:
+    from dyninformer.delivery.events import Event, EventType
+    from dyninformer.delivery.registration import Registration
+    from dyninformer.delivery.stream import EventStream
+    from dyninformer.errors import (
+        AmbiguousResourceError,
+        CacheSyncError,
+        ConfigError,
+        DynInformerError,
+        JSONPathError,
+        JSONPathWarning,
+        NotSyncedWarning,
+        ObjectNotFoundError,
+        OptionsConflictError,
+        SelectorError,
+        StoppedError,
+        UnknownIndexError,
+        UnknownResourceError,
+        UnreachableError,
+        WaitTimeoutError,
+    )
+    from dyninformer.factory import (
+        DynamicSharedInformerFactory,
+        GenericInformer,
+        OpenInformer,
+        SyncResult,
+        open_informer,
+    )
+    from dyninformer.informer import SharedIndexInformer
+    from dyninformer.lister import GenericLister, GenericNamespaceLister
+    from dyninformer.options import DROP, ListOptions, ResourceOptions
+    from dyninformer.resource import GroupVersionResource
+    from dyninformer.store.jsonpath import JSONPath, compound, jsonpath_index
+    from dyninformer.store.transforms import strip
+    from dyninformer.watching.status import InformerState, InformerStatus
 
 __all__ = [
     "DROP",
@@ -74,3 +84,53 @@ __all__ = [
     "open_informer",
     "strip",
 ]
+
+_HOMES = {
+    "Event": "delivery.events",
+    "EventType": "delivery.events",
+    "Registration": "delivery.registration",
+    "EventStream": "delivery.stream",
+    "AmbiguousResourceError": "errors",
+    "CacheSyncError": "errors",
+    "ConfigError": "errors",
+    "DynInformerError": "errors",
+    "JSONPathError": "errors",
+    "JSONPathWarning": "errors",
+    "NotSyncedWarning": "errors",
+    "ObjectNotFoundError": "errors",
+    "OptionsConflictError": "errors",
+    "SelectorError": "errors",
+    "StoppedError": "errors",
+    "UnknownIndexError": "errors",
+    "UnknownResourceError": "errors",
+    "UnreachableError": "errors",
+    "WaitTimeoutError": "errors",
+    "DynamicSharedInformerFactory": "factory",
+    "GenericInformer": "factory",
+    "OpenInformer": "factory",
+    "SyncResult": "factory",
+    "open_informer": "factory",
+    "SharedIndexInformer": "informer",
+    "GenericLister": "lister",
+    "GenericNamespaceLister": "lister",
+    "DROP": "options",
+    "ListOptions": "options",
+    "ResourceOptions": "options",
+    "GroupVersionResource": "resource",
+    "JSONPath": "store.jsonpath",
+    "compound": "store.jsonpath",
+    "jsonpath_index": "store.jsonpath",
+    "strip": "store.transforms",
+    "InformerState": "watching.status",
+    "InformerStatus": "watching.status",
+}
+
+
+def __getattr__(name: str) -> Any:
+    found = look_up(__name__, name, _HOMES)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__
