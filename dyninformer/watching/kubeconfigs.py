@@ -13,7 +13,7 @@ from dyninformer.watching.failures import without_password
 
 __all__ = ["InCluster", "KubeconfigFiles", "find_configuration", "harmless", "server_and_plugin"]
 
-_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _DEMO = "Without a cluster at hand, `dyninformer demo` shows it at work on an embedded one."
 
 
@@ -48,7 +48,6 @@ def find_configuration(
     context: str | None,
     *,
     environment: Mapping[str, str],
-    account: Path = _ACCOUNT,
 ) -> KubeconfigFiles | InCluster:
     """Where the configuration is: ``kubeconfig``, $KUBECONFIG, ~/.kube/config, in-cluster.
 
@@ -74,11 +73,11 @@ def find_configuration(
     if context is None:
         host = environment.get("KUBERNETES_SERVICE_HOST")
         port = environment.get("KUBERNETES_SERVICE_PORT")
-        if host and port and account.is_file():
+        if host and port and ACCOUNT.is_file():
             return InCluster(
                 f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
             )
-        missing = f"no {account}" if host else "KUBERNETES_SERVICE_HOST is not set"
+        missing = f"no {ACCOUNT}" if host else "KUBERNETES_SERVICE_HOST is not set"
         tried.append(f"in-cluster: {missing}")
     wanted = (
         "Kubernetes configuration" if context is None else f"kubeconfig with context {context!r}"

@@ -88,9 +88,9 @@ class SocketReply:
     def _pieces(self) -> Iterator[bytes]:
         response = self._response
         if response.chunked:
-            yield from response.stream(_PIECE)
+            yield from response.stream(_PIECE, decode_content=True)
             return
-        while piece := response.read1(_PIECE):  # `stream` would wait for a full piece
+        while piece := response.read1(_PIECE, decode_content=True):  # `stream` would wait for a full piece
             yield piece
 
     def _free(self) -> None:

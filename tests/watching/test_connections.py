@@ -1,0 +1,509 @@
+"""Connections end at once, from any thread, wherever they are; proxies and options work as ever."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+from kubernetes import client as official
+
+from dyninformer.errors import StoppedError, UnreachableError
+from dyninformer.testing import ApiServer
+from dyninformer.testing.faults import BlackHole, EndlessHeaders, SlowDrip
+from dyninformer.watching.calls import Call, Wire, Wires
+from dyninformer.watching.connections import Plumbing, calling, close_idle, tracked
+from dyninformer.watching.errands import Errands
+from dyninformer.watching.source import Source
+from dyninformer.watching.transport import Request, SilentError
+from tests.watching.conftest import Make
+from tests.watching.wires import (
+    LIST,
+    MAPS,
+    WATCH,
+    Background,
+    add_maps,
+    client_of,
+    eventually,
+    full_port,
+    listening,
+    names,
+    open_sockets,
+    our_threads,
+    serving,
+    whole,
+)
+
+SOON = 0.5  # far less than the second that S34 allows; it takes about a millisecond
+
+Ending = Callable[[Source], None]
+
+
+def ended(task: Background, act: Callable[[], object]) -> None:
+    """Do something that should end the task, and soon."""
+    assert task.running
+    began = time.monotonic()
+    act()
+    task.join()
+    assert task.ended_at - began < SOON
+
+
+# Ending what goes on.
+
+
+@pytest.mark.parametrize("fault", [BlackHole(), EndlessHeaders(), SlowDrip(seconds=0.05)])
+@pytest.mark.parametrize("tls", [False, True])
+def test_s34_a_request_ends_before_its_headers_have_come(fault: Any, tls: bool, make: Make) -> None:
+    """When the server is silent, when it never ends them, when it drips."""
+    with ApiServer(tls=tls) as server:
+        source = make(server.client())
+        conversation = source.conversation()
+        with server.faults.add(fault) as injected:
+            task = Background(lambda: conversation.list(LIST))
+            injected.wait_hit()
+            ended(task, conversation.close)
+        assert isinstance(task.error, StoppedError)
+        assert whole(source.list(LIST))
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("silent", [False, True])
+def test_s34_a_stream_ends_while_it_is_read(tls: bool, silent: bool, make: Make) -> None:
+    """An idle watch, and one in the middle of a slow line."""
+    with ApiServer(tls=tls) as server:
+        add_maps(server, 1, 10)
+        source = make(server.client())
+        fault = BlackHole(after_lines=1) if silent else SlowDrip(size=40, seconds=0.05)
+        with server.faults.add(fault):
+            reply = source.watch(WATCH)
+            pieces = reply.chunks()
+            next(pieces)
+            task = Background(lambda: list(pieces))
+            ended(task, reply.close)
+        assert task.error is None
+
+
+def test_s34_a_tls_handshake_ends(make: Make) -> None:
+    """The other side took the connection in, and says nothing."""
+    with listening() as port:
+        source = make(client_of(f"https://127.0.0.1:{port.getsockname()[1]}"))
+        task = Background(lambda: source.list(LIST))
+        taken, _ = port.accept()
+        with taken:
+            assert taken.recv(10)  # the client's hello
+            ended(task, source.close)
+    assert isinstance(task.error, StoppedError)
+
+
+def test_s34_a_connect_that_hangs_holds_nobody_up(make: Make) -> None:
+    """Its thread is named while it is still there, and what it brings is closed."""
+    with full_port() as port:
+        source = make(client_of(f"http://127.0.0.1:{port}"))
+        sockets = open_sockets()
+        task = Background(lambda: source.list(LIST))
+        named = f"dyninformer connecting to http://127.0.0.1:{port}"
+        eventually(lambda: any(each.startswith(named) for each in source.under_way()))
+        ended(task, source.close)
+        assert isinstance(task.error, StoppedError)
+        eventually(lambda: source.under_way() == [] and our_threads() == [])
+        eventually(lambda: open_sockets() == sockets)
+
+
+def test_s34_a_name_lookup_that_hangs_holds_nobody_up(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It outlives `close` alone, and its late result is not used."""
+    go_on = threading.Event()
+    resolve = socket.getaddrinfo
+
+    def hang(*args: Any, **options: Any) -> Any:
+        assert go_on.wait(10)
+        return resolve(*args, **options)
+
+    with listening() as port:
+        monkeypatch.setattr(socket, "getaddrinfo", hang)
+        source = make(client_of(f"http://localhost:{port.getsockname()[1]}"))
+        sockets = open_sockets()
+        task = Background(lambda: source.list(LIST))
+        eventually(lambda: any("connecting" in each for each in source.under_way()))
+        ended(task, source.close)
+        assert len(source.under_way()) == 1
+        go_on.set()
+        eventually(lambda: source.under_way() == [] and our_threads() == [])
+        eventually(lambda: open_sockets() == sockets)
+
+
+def test_ending_reads_from_many_threads_at_once_ends_each_cleanly(secure: ApiServer) -> None:
+    """Sixty TLS streams, each ended in the middle of a read; none reports a failure."""
+    with_source = Source(secure.client())
+    replies = [with_source.watch(WATCH) for _ in range(60)]
+    streams = [reply.chunks() for reply in replies]
+    for stream in streams:
+        next(stream)
+    tasks = [Background(lambda stream=stream: list(stream)) for stream in streams]  # type: ignore[misc]
+    for reply in replies:
+        reply.close()
+    for task in tasks:
+        task.join()
+        assert (task.error, task.result) == (None, [])
+    with_source.close()
+
+
+def test_closing_a_reply_that_is_over_leaves_the_connection_to_the_next(
+    server: ApiServer, make: Make
+) -> None:
+    """It was given back before the body's end was told."""
+    source = make(server.client())
+    first = source.list(LIST)
+    assert whole(first)
+    second = source.watch(WATCH)
+    pieces = second.chunks()
+    next(pieces)
+    first.close()
+    server.delete("configmaps/a")
+    assert b"DELETED" in next(pieces)
+
+
+def test_connections_that_are_opened_and_ended_at_random_end_no_others(
+    server: ApiServer, make: Make
+) -> None:
+    """Requests that nobody ends all succeed beside others that are ended at any moment."""
+    source = make(server.client())
+    over = threading.Event()
+
+    def disturb() -> None:
+        while not over.is_set():
+            conversation = source.conversation()
+            task = Background(lambda: conversation.watch(WATCH))  # noqa: B023 - joined below
+            conversation.close()
+            task.join()
+
+    disturbers = [Background(disturb) for _ in range(2)]
+    for _ in range(200):
+        assert names(whole(source.list(LIST))) == ["a"]
+    over.set()
+    for each in disturbers:
+        each.join()
+        assert each.error is None
+
+
+# Sockets.
+
+
+def test_naggles_algorithm_is_off_whatever_the_options(
+    secure: ApiServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With it on, TLS pays 40 ms before the first answer."""
+    born: list[Wire] = []
+    add = Wires.add
+
+    def note(self: Wires, wire: Wire) -> None:
+        born.append(wire)
+        add(self, wire)
+
+    monkeypatch.setattr(Wires, "add", note)
+    configuration = secure.client().configuration
+    configuration.socket_options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    source = make(official.ApiClient(configuration))
+    reply = source.watch(WATCH)
+    (wire,) = born
+    sock = wire._socket
+    assert isinstance(sock, ssl.SSLSocket)
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    reply.close()
+
+
+def test_one_descriptor_is_held_per_connection(server: ApiServer, make: Make) -> None:
+    """And one by the server, which is in this process here."""
+    source = make(server.client())
+    sockets = open_sockets()
+    streams = [source.watch(WATCH) for _ in range(5)]
+    assert open_sockets() == sockets + 10
+    for stream in streams:
+        stream.close()
+
+
+def test_a_wire_that_is_let_go_cannot_end_what_has_its_number_now() -> None:
+    """Descriptors are used again at once."""
+    wires = Wires()
+    ours, theirs = socket.socketpair()
+    wire = Wire(ours, wires)
+    wire.settle(ours)
+    number = ours.fileno()
+    ours.close()
+    with socket.socket() as other:
+        assert other.fileno() != number  # the wire still has it
+    wire.let_go()
+    fresh, peer = socket.socketpair()
+    wire.end()
+    fresh.sendall(b"still open")
+    assert peer.recv(20) == b"still open"
+    assert len(wires) == 0
+    for each in (theirs, fresh, peer):
+        each.close()
+
+
+def test_the_managers_own_pools_stay_its_own(server: ApiServer) -> None:
+    """What is tracked is a copy, with the same settings."""
+    plumbing = Plumbing(Wires(), Errands("test", 1))
+    original = urllib3.PoolManager(cert_reqs="CERT_NONE", timeout=3, num_pools=2)
+    copy = tracked(original, plumbing)
+    with calling(Call()):
+        response = copy.request("GET", f"{server.url}/version", preload_content=False)
+        assert response.status == 200
+        assert len(plumbing.wires) == 1
+        response.drain_conn()
+    assert (len(copy.pools), len(original.pools)) == (1, 0)
+    assert copy.connection_pool_kw["cert_reqs"] == "CERT_NONE"
+    close_idle(copy)
+    assert len(plumbing.wires) == 0
+    assert original.request("GET", f"{server.url}/version").status == 200
+    original.clear()
+
+
+# Proxies.
+
+
+class Proxy:
+    """A proxy that knows CONNECT and absolute URLs, and notes what it was asked."""
+
+    def __init__(self, answer: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n") -> None:
+        self._answer = answer
+        self.heads: list[str] = []
+
+    def __call__(self, client: socket.socket) -> None:
+        """One connection."""
+        head = client.recv(65_536).decode()
+        self.heads.append(head)
+        method, target, _ = head.split(" ", 2)
+        if b" 200 " not in self._answer:
+            client.sendall(self._answer)
+            return
+        host = target if method == "CONNECT" else target.split("/")[2]
+        name, _, port = host.partition(":")
+        with socket.create_connection((name, int(port))) as upstream:
+            if method == "CONNECT":
+                client.sendall(self._answer)
+            else:
+                upstream.sendall(head.replace(f"http://{host}", "", 1).encode())
+            back = threading.Thread(target=_pump, args=(upstream, client), daemon=True)
+            back.start()
+            _pump(client, upstream)
+            back.join(10)
+
+
+def _pump(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(65_536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        return
+
+
+def test_https_goes_through_a_proxy_by_connect(secure: ApiServer, make: Make) -> None:
+    """With the proxy's own headers; and it can be ended like any other."""
+    proxy = Proxy()
+    with serving(proxy) as port:
+        headers = urllib3.make_headers(proxy_basic_auth="user:pass")
+        source = make(
+            client_of(
+                secure.url,
+                ssl_ca_cert=str(secure.ca),
+                proxy=f"http://127.0.0.1:{port}",
+                proxy_headers=headers,
+                api_key={"authorization": f"Bearer {secure.token}"},
+            )
+        )
+        assert names(whole(source.list(LIST))) == ["a"]
+        reply = source.watch(WATCH)
+        pieces = reply.chunks()
+        next(pieces)
+        ended(Background(lambda: list(pieces)), reply.close)
+        source.close()
+    host = secure.url.removeprefix("https://")
+    assert all(head.startswith(f"CONNECT {host} ") for head in proxy.heads)
+    assert base64.b64encode(b"user:pass").decode() in proxy.heads[0]
+
+
+def test_http_goes_through_a_proxy_with_the_whole_url(server: ApiServer, make: Make) -> None:
+    """As proxies want it."""
+    proxy = Proxy()
+    with serving(proxy) as port:
+        source = make(client_of(server.url, proxy=f"http://127.0.0.1:{port}"))
+        assert names(whole(source.list(LIST))) == ["a"]
+        source.close()
+    assert proxy.heads[0].startswith(f"GET {server.url}{MAPS}?limit=500 ")
+
+
+def test_a_proxy_that_refuses_is_told_without_its_password(make: Make) -> None:
+    """The host, the proxy, and what it said."""
+    refusal = Proxy(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+    with serving(refusal) as port:
+        proxy = f"http://user:hunter2@127.0.0.1:{port}"
+        source = make(client_of("https://cluster.example:6443", proxy=proxy))
+        with pytest.raises(UnreachableError) as caught:
+            source.list(LIST)
+    message = str(caught.value)
+    assert f"https://cluster.example:6443 through the proxy http://127.0.0.1:{port}" in message
+    assert "407 Proxy Authentication Required" in message
+    assert "hunter2" not in message
+
+
+def test_a_proxy_that_is_not_there_is_told_as_such(make: Make) -> None:
+    """It is the proxy that refused the connection."""
+    with listening() as free:
+        port = free.getsockname()[1]
+    source = make(client_of("https://cluster.example", proxy=f"http://127.0.0.1:{port}"))
+    with pytest.raises(UnreachableError, match=rf"proxy http://127.0.0.1:{port}.*refused"):
+        source.list(LIST)
+
+
+def test_a_proxy_that_says_nothing_can_be_ended(make: Make) -> None:
+    """In the middle of the CONNECT."""
+    asked = threading.Event()
+    over = threading.Event()
+
+    def answer(client: socket.socket) -> None:
+        assert client.recv(100)
+        asked.set()
+        over.wait(10)
+
+    with serving(answer) as port:
+        source = make(client_of("https://cluster.example", proxy=f"http://127.0.0.1:{port}"))
+        task = Background(lambda: source.list(LIST))
+        assert asked.wait(10)
+        ended(task, source.close)
+        over.set()
+    assert isinstance(task.error, StoppedError)
+
+
+# What cannot be interrupted.
+
+
+class Gate:
+    """An operation that goes on until it is let, and counts itself."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.begun = 0
+        self.most = 0
+        self._now = 0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> str:
+        """Wait, and bring something."""
+        with self._lock:
+            self.begun += 1
+            self._now += 1
+            self.most = max(self.most, self._now)
+        assert self.open.wait(10)
+        with self._lock:
+            self._now -= 1
+        return "brought"
+
+
+@contextmanager
+def errands(most: int) -> Iterator[Errands]:
+    """Errands that are closed afterwards, and leave no thread."""
+    found = Errands("dyninformer connecting test", most)
+    yield found
+    found.close()
+    eventually(lambda: our_threads() == [])
+
+
+def test_a_shared_errand_is_run_once_for_all_who_want_it() -> None:
+    """Who comes while it is under way gets its result; who comes later has it run anew."""
+    gate = Gate()
+    with errands(most=4) as found:
+        tasks = [
+            Background(lambda: found.run("read", gate, Call(), shared=True)) for _ in range(10)
+        ]
+        eventually(lambda: gate.begun == 1)
+        assert found.under_way() != []
+        gate.open.set()
+        for task in tasks:
+            task.join()
+            assert task.result == "brought"
+        assert gate.most == 1
+        begun = gate.begun
+        assert found.run("read", gate, Call(), shared=True) == "brought"
+        assert gate.begun == begun + 1
+
+
+def test_so_many_errands_run_at_a_time_and_no_more() -> None:
+    """The others wait for their turn."""
+    gate = Gate()
+    with errands(most=3) as found:
+        tasks = [Background(lambda: found.run("x", gate, Call())) for _ in range(10)]
+        eventually(lambda: gate.begun == 3)
+        assert len(found.under_way()) == 3
+        gate.open.set()
+        for task in tasks:
+            task.join()
+            assert task.result == "brought"
+        assert (gate.most, gate.begun) == (3, 10)
+
+
+def test_a_result_that_nobody_waits_for_is_discarded() -> None:
+    """Once, whether it comes before or after the one who wanted it was ended."""
+    for _ in range(50):
+        gate, call, discarded = Gate(), Call(), list[str]()
+        with errands(most=1) as found:
+            task = Background(
+                lambda: found.run("x", gate, call, discard=discarded.append)  # noqa: B023
+            )
+            eventually(lambda: gate.begun == 1)  # noqa: B023
+            gate.open.set()
+            call.end()
+            task.join()
+        got = [] if task.error is not None else [task.result]
+        assert [*got, *discarded] == ["brought"]
+
+
+def test_an_errand_that_nobody_wants_any_more_is_not_begun() -> None:
+    """It was waiting for its turn."""
+    gate = Gate()
+    with errands(most=1) as found:
+        first = Background(lambda: found.run("x", gate, Call()))
+        eventually(lambda: gate.begun == 1)
+        call = Call()
+        second = Background(lambda: found.run("x", gate, call))
+        call.end()
+        second.join()
+        assert isinstance(second.error, StoppedError)
+        gate.open.set()
+        first.join()
+    assert gate.begun == 1
+
+
+def test_what_an_errand_raises_is_raised_where_it_is_waited_for() -> None:
+    """The next one is run all the same."""
+    with errands(most=1) as found:
+        with pytest.raises(ZeroDivisionError):
+            found.run("x", lambda: 1 // 0, Call())
+        assert found.run("x", lambda: 1, Call()) == 1
+    with pytest.raises(StoppedError):
+        found.run("x", lambda: 1, Call())
+
+
+def test_a_silent_server_is_given_up_after_the_deadline_and_no_sooner(
+    server: ApiServer, make: Make, tmp_path: Path
+) -> None:
+    """By the request's own clock, on a connection that was used before."""
+    source = make(server.client())
+    whole(source.list(LIST))
+    with server.faults.add(BlackHole()):
+        began = time.monotonic()
+        with pytest.raises(SilentError):
+            source.list(Request(MAPS, deadline=0.3))
+        assert time.monotonic() - began >= 0.3
