@@ -125,6 +125,8 @@ class CoalescingQueue(HandlerQueue):
     @property
     def backlog(self) -> int:
         """The number of keys of which something is to be told, and the head."""
+        if self.closed:
+            return 0
         with self._store.lock:
             places = len(self._pending) - len(self._walks) - self._marks
             if self._hand is not None and not self._is_pending(self._hand):

@@ -137,7 +137,7 @@ class Event:
         step = self._step
         if self._was is None:
             return False
-        if not step.recreated and type(step) is Step and step.uids_unknown:
+        if type(step) is Step and step.uids_unknown:
             return self._head(self._was).uid != self._head(self._now).uid
         return step.recreated
 

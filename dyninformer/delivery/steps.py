@@ -21,7 +21,7 @@ class Step(Change, frozen=True, gc=False):
     sync: bool = False
     """A resync: nothing changed."""
     uids_unknown: bool = False
-    """Deleted and added again: whether it is the same object has to be read from both."""
+    """Deleted and added again in between: only the two uids tell whether it is the same object."""
 
 
 class Walk:
@@ -118,17 +118,16 @@ def merged(first: Change, then: Change) -> Change | None:
     """
     if first.old is None and then.new is None:
         return None
-    added_again = first.new is None
-    unknown = added_again or any(
-        isinstance(each, Step) and each.uids_unknown for each in (first, then)
-    )
     return Step(
         first.key,
         first.old,
         then.new,
         initial=first.initial,
         final_state_unknown=then.final_state_unknown,
-        recreated=first.recreated or then.recreated,
         last=then.old if then.new is None else None,
-        uids_unknown=unknown,
+        uids_unknown=first.new is None or _may_be_another(first) or _may_be_another(then),
     )
+
+
+def _may_be_another(step: Change) -> bool:
+    return step.recreated or (isinstance(step, Step) and step.uids_unknown)

@@ -1,0 +1,221 @@
+"""Merging what is not yet told, and what holds of every queue whatever comes and goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyninformer.delivery.coalesce import CoalescingQueue
+from dyninformer.delivery.events import Event
+from dyninformer.delivery.queue import Consumer, HandlerQueue, OrderedQueue
+from dyninformer.delivery.steps import ChangesWalk, ViewWalk
+from tests.delivery.room import GVR, Held, Room, until
+
+
+@pytest.fixture
+def busy(room: Room) -> Held:
+    """A handler that merges, and that is held up by an event of another object."""
+    room.sync("a", "b", x=0)
+    notes = Held()
+    room.dispatcher.add(notes, coalesce=True)
+    notes.let_go(2)
+    until(lambda: len(notes.events) == 2)
+    room.put("gate")
+    until(lambda: len(notes.events) == 3)
+    del notes.events[:]
+    return notes
+
+
+def test_updates_become_one_from_what_was_told_to_the_newest(room: Room, busy: Held) -> None:
+    """S20: in the place of the first."""
+    room.put("a", x=1)
+    room.put("b", x=1)
+    room.put("a", x=2)
+    busy.let_go()
+    busy.heard("UPDATED a x=2", "UPDATED b x=1")
+    assert busy.events[0].old is not None
+    assert busy.events[0].old["spec"] == {"x": 0}
+    assert busy.events[0].changes() == [(".spec.x", 0, 2)]
+
+
+def test_added_and_updated_is_added(room: Room, busy: Held) -> None:
+    """With the newest state, and nothing before it."""
+    room.put("c", x=1)
+    room.put("c", x=2)
+    busy.let_go()
+    busy.heard("ADDED c x=2")
+    assert busy.events[0].old is None
+
+
+def test_added_and_deleted_is_nothing(room: Room, busy: Held) -> None:
+    """What comes after has a new place."""
+    room.put("c", x=1)
+    room.put("a", x=1)
+    room.delete("c", x=1)
+    room.put("c", x=3)
+    busy.let_go()
+    busy.heard("UPDATED a x=1", "ADDED c x=3")
+
+
+def test_updated_and_deleted_is_deleted_with_the_last_state(room: Room, busy: Held) -> None:
+    """Whoever cleans up after an object needs its last state."""
+    room.put("a", x=1)
+    room.delete("a", x=1)
+    busy.let_go()
+    busy.heard("DELETED a x=1")
+
+
+@pytest.mark.parametrize("uid", ["uid-a", "other"])
+def test_deleted_and_added_is_updated(room: Room, busy: Held, uid: str) -> None:
+    """Recreated, if it is another object."""
+    room.delete("a")
+    room.put("a", uid=uid, x=5)
+    room.put("a", uid=uid, x=6)
+    busy.let_go()
+    busy.heard("UPDATED a x=6")
+    assert busy.events[0].recreated == (uid == "other")
+    assert busy.events[0].old is not None
+
+
+def test_what_is_being_told_is_not_merged(room: Room, busy: Held) -> None:
+    """What changes meanwhile is told afterwards."""
+    room.put("gate", x=1)
+    room.put("gate", x=2)
+    busy.let_go()
+    busy.heard("UPDATED gate x=2")
+
+
+def test_the_backlog_is_at_most_one_event_for_each_key(room: Room) -> None:
+    """However far behind the handler is."""
+    notes = Held()
+    registration = room.dispatcher.add(notes, coalesce=True)
+    for number in range(500):
+        room.put(f"k{number % 5}", x=number)
+    assert registration.backlog <= 6  # one is being told, perhaps
+    notes.let_go()
+    until(lambda: not registration.backlog)
+    assert len(notes.events) <= 10
+    assert set(notes.lines[-5:]) == {line for line in notes.lines if line[-3:] >= "495"}
+
+
+def test_an_initial_event_that_is_merged_stays_initial(room: Room) -> None:
+    """It was there when the handler came; only newer."""
+    notes = Held()
+    room.sync("a", "b", "c", x=0)
+    registration = room.dispatcher.add(notes, coalesce=True)
+    assert notes.begun.wait(10)
+    room.put("c", x=1)
+    room.delete("b", x=0)
+    room.put("d", x=1)
+    notes.let_go()
+    notes.heard("ADDED a x=0", "ADDED c x=1", "ADDED d x=1")
+    assert [event.initial for event in notes.events] == [True, True, False]
+    assert registration.wait_for_sync(10)
+
+
+keys = st.sampled_from("abcd")
+writes = st.sampled_from(["put", "put", "put", "recreate", "delete"])
+others = st.sampled_from(["take", "take", "advance", "resync", "relist", "mark"])
+acts = st.lists(st.tuples(writes, keys) | st.tuples(others, st.just("")), max_size=40)
+
+
+class Told:
+    """What a consumer of a queue knows, which every step has to fit."""
+
+    def __init__(self, room: Room, queue: HandlerQueue) -> None:
+        self.room = room
+        self.queue = queue
+        self.state: dict[str, Any] = {}
+        self.given = False
+
+    def take(self) -> bool:
+        """Hear the next step; it starts where the last one of its key led to."""
+        self.advance()
+        step = self.queue.head()
+        if step is None:
+            return False
+        assert self.queue.head() is step
+        self.given = True
+        event = Event(GVR, self.room.store.codec, step)
+        known = self.state.get(event.key)
+        if event.type == "ADDED":
+            assert known is None
+            self.state[event.key] = event.object
+        elif event.type == "DELETED":
+            assert known is not None
+            del self.state[event.key]
+        else:
+            assert known is not None
+            assert event.old == known
+            if event.type == "SYNC":
+                assert event.object == known
+            uids = (known["metadata"]["uid"], event.object["metadata"]["uid"])
+            assert event.recreated == (uids[0] != uids[1])
+            self.state[event.key] = event.object
+        return True
+
+    def advance(self) -> None:
+        """Finish with it; twice is as once."""
+        if self.given:
+            self.queue.advance()
+            self.queue.advance()
+            self.given = False
+
+
+def write(room: Room, act: str, key: str, number: int) -> None:
+    """One event of a watch."""
+    if act == "put":
+        held = room.store.get(key)
+        uid = room.store.codec.identity(held).uid if held else ""
+        room.put(key, uid=uid, x=number)
+    elif act == "recreate":
+        room.put(key, uid=f"uid-{number}", x=number)
+    elif (held := room.store.get(key)) is not None:
+        room.delete(key, uid=room.store.codec.identity(held).uid)
+
+
+@pytest.mark.parametrize("kind", [OrderedQueue, CoalescingQueue])
+@given(held=st.sets(keys), acts=acts)
+def test_whatever_comes_the_steps_lead_to_what_is_held(
+    kind: type[HandlerQueue], held: set[str], acts: list[tuple[str, str]]
+) -> None:
+    """Each step of a key begins where the last one ended, and the last ends at the store."""
+    room = Room()
+    store = room.store
+    room.relist(*sorted(held), first=True, x=0)
+    queue = kind(store, Consumer.AWAKE)
+
+    def on_changes(changes: Any) -> None:
+        if len(changes) == 1:
+            queue.put(changes[0])
+        else:
+            queue.put_changes(ChangesWalk(changes))
+
+    store.on_changes = on_changes
+    with store.lock:
+        queue.put_walk(ViewWalk(store.view(), sync=False))
+    told = Told(room, queue)
+    marks: list[int] = []
+    for number, (act, key) in enumerate(acts):
+        if act == "mark":
+            with store.lock:
+                queue.mark(lambda: marks.append(1))
+        elif act == "resync":
+            with store.lock:
+                if not queue.walking:
+                    queue.put_walk(ViewWalk(store.view(), sync=True))
+        elif key:
+            write(room, act, key, number)
+        else:
+            own = {"take": told.take, "advance": told.advance}
+            own.get(act, lambda: room.relist("b", "c", "e", x=number))()  # noqa: B023 - now
+        assert queue.backlog >= told.given
+        assert kind is OrderedQueue or queue.backlog <= 6
+    while told.take():
+        pass
+    held_now = {key: store.codec.decode(payload) for key, payload in store.view().items()}
+    assert told.state == held_now
+    assert (queue.backlog, queue.walking, len(marks)) == (0, False, acts.count(("mark", "")))

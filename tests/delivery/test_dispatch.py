@@ -1,0 +1,384 @@
+"""Who is told of what, in which order, and until when."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from dyninformer.delivery.registration import Registration
+from dyninformer.errors import StoppedError
+from dyninformer.store.changes import InitialChanges
+from dyninformer.threads import spawn
+from tests.delivery.room import LONG, Held, Notes, Room, until
+
+
+def test_changes_are_heard_in_order(room: Room) -> None:
+    """S8: each handler hears all, one at a time."""
+    notes = [Notes() for _ in range(3)]
+    for each in notes:
+        room.dispatcher.add(each)
+    expected = []
+    for number in range(200):
+        room.put(f"k{number % 7}", x=number)
+        expected.append(f"{'ADDED' if number < 7 else 'UPDATED'} k{number % 7} x={number}")
+    for each in notes:
+        each.heard(*expected)
+
+
+def test_the_store_has_changed_before_a_handler_hears(room: Room) -> None:
+    """S7: a handler that reads the cache finds what it was told, or newer."""
+    seen: list[bool] = []
+
+    def look(event: Any) -> None:
+        payload = room.store.get(event.key)
+        held = None if payload is None else room.store.codec.decode(payload)["spec"]["x"]
+        seen.append(held is not None and held >= event.object["spec"]["x"])
+
+    room.dispatcher.add(on_event=look)
+    for number in range(300):
+        room.put("a", x=number)
+    until(lambda: len(seen) == 300)
+    assert all(seen)
+
+
+def test_a_relist_tells_deletes_first_and_then_the_rest_in_list_order(room: Room) -> None:
+    """S8, and S14: nothing of what did not change."""
+    notes = Notes()
+    room.dispatcher.add(notes)
+    room.sync("b", "a", x=1)
+    room.relist("d", "a", "c", x=2)
+    notes.heard(
+        "ADDED b x=1", "ADDED a x=1", "DELETED b x=1", "ADDED d x=2", "UPDATED a x=2", "ADDED c x=2"
+    )
+
+
+def test_a_slow_handler_holds_nobody(room: Room) -> None:
+    """Not the other handlers, not the store."""
+    slow, quick = Held(), Notes()
+    registration = room.dispatcher.add(slow, name="slow")
+    room.dispatcher.add(quick)
+    for number in range(50):
+        room.put("a", x=number)
+    until(lambda: len(quick.events) == 50)
+    assert len(slow.events) <= 1
+    assert registration.backlog == 50
+    assert room.dispatcher.backlog["slow"] == 50
+    slow.let_go()
+    until(lambda: len(slow.events) == 50)
+    assert slow.lines == quick.lines
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1), KeyboardInterrupt()])
+def test_a_handler_that_raises_gets_the_next_event(
+    room: Room, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    """S10: it is logged with the key, counted, and harms nobody."""
+    heard: list[str] = []
+
+    def bad(event: Any) -> None:
+        heard.append(event.key)
+        raise error
+
+    notes = Notes()
+    room.dispatcher.add(on_event=bad)
+    room.dispatcher.add(notes)
+    room.put("prod/a")
+    room.put("prod/b")
+    notes.heard("ADDED prod/a", "ADDED prod/b")
+    until(lambda: room.metrics.counts.get(("handler_errors", "bad")) == 2)
+    assert heard == ["prod/a", "prod/b"]
+    assert "handler bad of certificates.v1.cert-manager.io failed on prod/a" in caplog.text
+    assert type(error).__name__ in caplog.text
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_a_late_handler_hears_what_is_held_and_then_what_follows(
+    room: Room, coalesce: bool
+) -> None:
+    """S9: each object once, as initial, in the state of the moment it came."""
+    room.sync("a", "b", x=1)
+    room.put("b", x=2)
+    notes = Held()
+    room.dispatcher.add(notes, coalesce=coalesce)
+    assert notes.begun.wait(LONG)
+    room.put("a", x=3)
+    room.delete("a", x=3)
+    notes.let_go()
+    if coalesce:
+        notes.heard("ADDED a x=1", "ADDED b x=2", "DELETED a x=3")
+    else:
+        notes.heard("ADDED a x=1", "ADDED b x=2", "UPDATED a x=3", "DELETED a x=3")
+    assert [event.initial for event in notes.events[:3]] == [True, True, False]
+
+
+def test_a_handler_added_between_two_first_lists_gets_both(room: Room) -> None:
+    """One namespace is there, the other is not: nothing is lost, nothing comes twice."""
+    room.relist("one/a", first=True, scope="one")
+    notes = Notes()
+    registration = room.dispatcher.add(notes)
+    until(lambda: len(notes.events) == 1)
+    assert not registration.has_synced()
+    room.relist("two/b", "two/c", first=True, scope="two")
+    room.dispatcher.synced()
+    notes.heard("ADDED one/a", "ADDED two/b", "ADDED two/c")
+    assert all(event.initial for event in notes.events)
+    assert registration.wait_for_sync(LONG)
+
+
+def test_late_handlers_lose_nothing_while_events_flow(room: Room) -> None:
+    """Whenever a handler comes, what it hears leads to what the store holds."""
+    room.sync(*(f"k{number}" for number in range(50)), x=0)
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            key = f"k{number % 60}"
+            if number % 5:
+                room.put(key, x=number)
+            else:
+                room.delete(key)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    states: list[dict[str, Any]] = []
+    registrations = []
+    for number in range(40):
+        state: dict[str, Any] = {}
+        states.append(state)
+        registrations.append(
+            room.dispatcher.add(on_event=Replayed(state), coalesce=bool(number % 2))
+        )
+    stop.set()
+    writer.join()
+    until(lambda: not any(each.backlog for each in registrations))
+    held = {key: room.store.codec.decode(payload) for key, payload in room.store.view().items()}
+    assert all(state == held for state in states)
+    assert not any(count for (name, _), count in room.metrics.counts.items() if "error" in name)
+
+
+class Replayed:
+    """A handler that keeps a copy of the cache, and complains if an event does not fit it."""
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        self.state = state
+
+    def __call__(self, event: Any) -> None:
+        """Take the step."""
+        if event.type == "ADDED":
+            assert event.key not in self.state
+        elif event.type == "DELETED":
+            del self.state[event.key]
+            return
+        else:
+            assert self.state[event.key] == event.old
+        self.state[event.key] = event.object
+
+
+def test_handlers_come_and_go_from_a_hundred_threads_while_events_flow(room: Room) -> None:
+    """client-go's own test of its listeners: nothing breaks, nobody is left."""
+    room.sync("a", "b", x=0)
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def come_and_go(coalesce: bool) -> None:
+        try:
+            for _ in range(5):
+                notes = Notes()
+                registration = room.dispatcher.add(notes, coalesce=coalesce)
+                assert registration.wait_for_sync(LONG)
+                assert min(notes.lines[:2]).startswith("ADDED a")
+                registration.remove()
+                registration.remove()
+                assert registration.backlog == 0
+        except (AssertionError, RuntimeError) as error:
+            failures.append(error)
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            room.put("a", x=number)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    threads = [threading.Thread(target=come_and_go, args=(bool(n % 2),)) for n in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    stop.set()
+    writer.join()
+    assert failures == []
+    assert room.dispatcher.backlog == {}
+
+
+def test_no_callback_begins_after_remove_has_returned(room: Room) -> None:
+    """S11: the one that runs goes on, the queued ones are never told."""
+    notes = Held()
+    registration = room.dispatcher.add(notes)
+    for number in range(10):
+        room.put("a", x=number)
+    assert notes.begun.wait(LONG)
+    registration.remove()
+    notes.let_go()
+    room.put("a", x=11)
+    other = Notes()
+    room.dispatcher.add(other)
+    until(lambda: not room.dispatcher.stuck() or len(other.events) == 1)
+    other.heard("ADDED a x=11")
+    until(lambda: "Held" not in {thread.name.split()[-1] for thread in threading.enumerate()})
+    assert notes.lines == ["ADDED a x=0"]
+
+
+def test_a_handler_can_remove_itself(room: Room) -> None:
+    """From its own callback, which is its last."""
+    heard: list[str] = []
+    registrations: list[Registration] = []
+
+    def once(event: Any) -> None:
+        heard.append(event.key)
+        registrations[0].remove()
+
+    with room.store.lock:  # so that it cannot be called before it knows its registration
+        registrations.append(room.dispatcher.add(on_event=once))
+        room.put("a")
+        room.put("b")
+    until(lambda: registrations[0].backlog == 0 and heard)
+    notes = Notes()
+    room.dispatcher.add(notes)
+    notes.heard("ADDED a", "ADDED b")
+    assert heard == ["a"]
+
+
+def test_the_same_name_again_replaces_the_handler(room: Room) -> None:
+    """A notebook cell that is run twice does not hear twice."""
+    room.sync("a")
+    first, second = Notes(), Notes()
+    old = room.dispatcher.add(first, name="cell")
+    first.heard("ADDED a")
+    room.dispatcher.add(second, name="cell")
+    room.put("b")
+    second.heard("ADDED a", "ADDED b")
+    assert first.lines == ["ADDED a"]
+    assert list(room.dispatcher.backlog) == ["cell"]
+    old.remove()
+    room.put("c")
+    second.heard("ADDED a", "ADDED b", "ADDED c")
+
+
+def test_stop_drops_and_counts_what_is_queued(room: Room) -> None:
+    """S11: the callback that runs finishes; stuck handlers are named."""
+    notes = Held()
+    registration = room.dispatcher.add(notes, name="slow")
+    for number in range(10):
+        room.put("a", x=number)
+    assert notes.begun.wait(LONG)
+    room.dispatcher.stop()
+    assert room.metrics.counts["dropped_events", "slow"] == 9
+    assert room.dispatcher.wait_stopped(0.05) == ["slow"]
+    assert room.dispatcher.stuck() == ["slow"]
+    notes.let_go()
+    assert room.dispatcher.wait_stopped(LONG) == []
+    assert room.dispatcher.stuck() == []
+    assert len(notes.events) == 1
+    registration.remove()
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_a_removed_handler_that_still_runs_is_waited_for_too(room: Room, coalesce: bool) -> None:
+    """After wait_stopped nothing of the user's runs, or its name is given."""
+    notes = Held()
+    registration = room.dispatcher.add(notes, coalesce=coalesce)
+    room.put("a")
+    assert notes.begun.wait(LONG)
+    registration.remove()
+    room.dispatcher.stop()
+    assert room.dispatcher.wait_stopped(0.01) == ["Held"]
+    notes.let_go()
+    assert room.dispatcher.wait_stopped(LONG) == []
+
+
+def test_a_thread_of_the_owner_never_waits_for_a_stop(room: Room) -> None:
+    """S11: a handler may stop its own informer."""
+    done = threading.Event()
+
+    def stop(event: object) -> None:
+        room.dispatcher.stop()
+        assert room.dispatcher.wait_stopped() == []
+        done.set()
+
+    room.dispatcher.add(on_event=stop)
+    room.put("a")
+    assert done.wait(LONG)
+    names: list[list[str]] = []
+    spawn(room.owner, "another", lambda: names.append(room.dispatcher.wait_stopped())).join(LONG)
+    assert names == [[]]
+
+
+def test_nothing_can_be_added_to_what_has_stopped(room: Room) -> None:
+    """S16: removing is fine."""
+    registration = room.dispatcher.add(Notes())
+    room.dispatcher.stop()
+    room.dispatcher.stop()
+    with pytest.raises(StoppedError, match=r"certificates\.v1\.cert-manager\.io has stopped"):
+        room.dispatcher.add(Notes())
+    with pytest.raises(StoppedError):
+        room.dispatcher.events()
+    registration.remove()
+    room.put("a")
+    assert registration.backlog == 0
+
+
+def test_threads_come_with_work_and_are_named(room: Room) -> None:
+    """A handler without events has no thread; with some it has one, and keeps it for a while."""
+
+    def threads() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if "handler" in thread.name]
+
+    notes = Notes()
+    room.dispatcher.add(notes, name="mine")
+    assert threads() == []
+    for number in range(20):
+        room.put("a", x=number)
+        until(lambda: len(notes.events) == number + 1)  # noqa: B023 - asked at once
+        assert threads() == ["dyninformer certificates.v1.cert-manager.io handler mine"]
+
+
+def test_handled_events_are_counted_and_the_backlog_is_shown(room: Room) -> None:
+    """By handler's name."""
+    room.dispatcher.add(Notes(), name="mine")
+    for number in range(20):
+        room.put("a", x=number)
+    until(lambda: room.metrics.counts.get(("handled", "mine")) == 20)
+    until(lambda: room.metrics.gauges.get(("backlog", "mine")) == 0)
+
+
+def test_a_first_state_costs_ten_handlers_no_more_memory_than_one(room: Room) -> None:
+    """S21: it is one item of a queue, and so is what a late handler gets."""
+    count = 10_000
+    codec = room.store.codec
+    entries = {
+        f"k{n}": codec.pack(b'{"metadata":{"name":"k%d"},"spec":{}}' % n) for n in range(count)
+    }
+    handlers = [Held() for _ in range(10)]
+    for number, handler in enumerate(handlers):
+        room.dispatcher.add(handler, coalesce=bool(number % 2))
+    gc.collect()
+    tracemalloc.start()
+    with room.store.lock:
+        room.dispatcher.publish(InitialChanges(entries))
+    room.dispatcher.synced()
+    until(lambda: all(handler.begun.is_set() for handler in handlers))
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert sum(room.dispatcher.backlog.values()) == 10 * count
+    assert used < 40 * count  # one object for each would be 10 times 56 bytes at the least
+    room.dispatcher.stop()
+    for handler in handlers:
+        handler.let_go()

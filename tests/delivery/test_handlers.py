@@ -1,0 +1,219 @@
+"""What a user may give as a handler, and which events it is for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from dyninformer.delivery.handlers import Handler
+from tests.delivery.room import Held, Notes, Room, until
+
+Object = dict[str, Any]
+
+
+class Methods:
+    """A handler as client-go has them."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def on_add(self, obj: Object) -> None:
+        """New."""
+        self.calls.append(("add", obj["spec"]))
+
+    def on_update(self, old: Object, new: Object) -> None:
+        """Changed."""
+        self.calls.append(("update", old["spec"], new["spec"]))
+
+    def on_delete(self, obj: Object) -> None:
+        """Gone."""
+        self.calls.append(("delete", obj["spec"]))
+
+
+def test_each_type_has_its_callback(room: Room) -> None:
+    """on_add(obj), on_update(old, new), on_delete(obj)."""
+    handler = Methods()
+    room.dispatcher.add(handler)
+    room.put("a", x=1)
+    room.put("a", x=2)
+    room.delete("a")
+    until(lambda: len(handler.calls) == 3)
+    assert handler.calls == [
+        ("add", {"x": 1}),
+        ("update", {"x": 1}, {"x": 2}),
+        ("delete", {"x": 2}),
+    ]
+
+
+def test_callbacks_may_be_given_by_themselves_and_some_left_out(room: Room) -> None:
+    """What nobody listens to is passed over."""
+    gone: list[Object] = []
+    registration = room.dispatcher.add(on_delete=gone.append)
+    room.put("a", x=1)
+    room.put("a", x=2)
+    room.delete("a")
+    until(lambda: not registration.backlog)
+    assert [obj["spec"] for obj in gone] == [{"x": 2}]
+
+
+def test_on_event_gets_all_besides_the_others(room: Room) -> None:
+    """One registration may have both."""
+    calls: list[str] = []
+    room.dispatcher.add(
+        on_add=lambda obj: calls.append("add"), on_event=lambda event: calls.append(event.type)
+    )
+    room.put("a")
+    room.put("a", x=2)
+    until(lambda: len(calls) == 3)
+    assert calls == ["add", "ADDED", "UPDATED"]
+
+
+async def coroutine(obj: Object) -> None:
+    """What no handler may be."""
+
+
+async def generator(obj: Object) -> AsyncIterator[None]:
+    """Neither."""
+    yield
+
+
+class Awaitable:
+    """Nor that."""
+
+    async def __call__(self, obj: Object) -> None:
+        """Called as a function."""
+
+
+@pytest.mark.parametrize(
+    "callback", [coroutine, generator, Awaitable(), functools.partial(coroutine, {})]
+)
+@pytest.mark.parametrize("place", ["on_add", "on_update", "on_delete", "on_event", "filter"])
+def test_a_coroutine_function_is_refused(callback: Any, place: str) -> None:
+    """The error names the module that takes one."""
+    callbacks: Any = {"on_event": print, place: callback}
+    with pytest.raises(TypeError, match=rf"{place} is a coroutine .*dyninformer\.aio"):
+        Handler(**callbacks)
+
+
+def test_what_is_no_handler_is_refused_with_the_fix() -> None:
+    """Nothing at all, a bare function, an object without the methods, a callback twice."""
+    with pytest.raises(TypeError, match="one of on_add, on_update, on_delete and on_event"):
+        Handler()
+    with pytest.raises(TypeError, match="say for what: on_event="):
+        Handler(print)
+    with pytest.raises(TypeError, match=r"object .*none of the methods on_add"):
+        Handler(object())
+    with pytest.raises(TypeError, match="on_add is given twice"):
+        Handler(Methods(), on_add=print)
+    with pytest.raises(TypeError, match="on_add is 5: give a function"):
+        Handler(on_add=5)  # type: ignore[arg-type] # what a user may do all the same
+    with pytest.raises(ValueError, match="when_changed is empty"):
+        Handler(on_event=print, when_changed=[])
+
+
+def test_a_filter_turns_updates_into_entering_and_leaving(room: Room) -> None:
+    """What enters is ADDED, what leaves is DELETED with the object that was told."""
+    notes = Notes()
+    room.dispatcher.add(notes, filter=lambda obj: obj["spec"]["x"] > 0)
+    for x in (0, 1, 2, 0, 0, 3):
+        room.put("a", x=x)
+    room.delete("a")
+    room.put("b", x=0)
+    room.delete("b")
+    room.put("end", x=1)
+    notes.heard(
+        "ADDED a x=1", "UPDATED a x=2", "DELETED a x=2", "ADDED a x=3", "DELETED a x=3",
+        "ADDED end x=1",
+    )  # fmt: skip
+    assert notes.events[0].old is None
+    assert notes.events[2].old is None
+
+
+def test_a_filter_is_consistent_when_changes_are_merged(room: Room) -> None:
+    """Membership goes by what the handler was told, whatever happened in between."""
+    notes = Held()
+    room.sync("in", "out", "gate", x=1)
+    room.put("out", x=0)
+    registration = room.dispatcher.add(
+        notes, filter=lambda obj: obj["spec"]["x"] > 0, coalesce=True
+    )
+    notes.let_go(2)
+    until(lambda: len(notes.events) == 2 and registration.backlog == 0)
+    room.put("gate", x=2)
+    until(lambda: len(notes.events) == 3)
+    room.put("in", x=0)
+    room.delete("in", x=0)  # it was told, so it is gone; with its last state
+    room.put("out", x=5)
+    room.delete("out", x=5)  # it was never told
+    notes.let_go()
+    notes.heard("ADDED in x=1", "ADDED gate x=1", "UPDATED gate x=2", "DELETED in x=0")
+    until(lambda: registration.backlog == 0)
+    assert len(notes.events) == 4
+
+
+def test_a_filter_that_raises_costs_that_event_alone(room: Room, caplog: Any) -> None:
+    """It is the handler's failure as any other."""
+    notes = Notes()
+
+    def picky(obj: Object) -> bool:
+        return bool(obj["spec"]["x"])
+
+    room.dispatcher.add(notes, filter=picky, name="picky")
+    room.put("a")
+    room.put("b", x=1)
+    notes.heard("ADDED b x=1")
+    assert room.metrics.counts["handler_errors", "picky"] == 1
+    assert "picky of certificates.v1.cert-manager.io failed on a" in caplog.text
+
+
+@pytest.mark.parametrize("paths", [".spec.x", [".spec.x", "{.spec.z[*]}"]])
+def test_when_changed_hears_of_updates_only_where_a_value_changes(
+    room: Room, paths: str | list[str]
+) -> None:
+    """Added and deleted objects are told always."""
+    notes = Notes()
+    room.dispatcher.add(notes, when_changed=paths)
+    room.put("a", x=1, y=1)
+    room.put("a", x=1, y=2)
+    room.put("a", x=2, y=2)
+    room.put("a", y=2)
+    room.put("a", y=3)
+    room.delete("a", y=3)
+    notes.heard("ADDED a x=1 y=1", "UPDATED a x=2 y=2", "UPDATED a y=2", "DELETED a y=3")
+
+
+def test_when_changed_and_filter_go_together(room: Room) -> None:
+    """Who enters or leaves is told, whether or not the value changed."""
+    notes = Notes()
+    room.dispatcher.add(notes, filter=lambda obj: obj["spec"]["y"] > 0, when_changed=".spec.x")
+    for y in (0, 1, 2, 0):
+        room.put("a", x=1, y=y)
+    room.put("a", x=2, y=1)
+    room.put("a", x=3, y=1)
+    notes.heard("ADDED a x=1 y=1", "DELETED a x=1 y=2", "ADDED a x=2 y=1", "UPDATED a x=3 y=1")
+
+
+def test_when_changed_and_a_resync_of_its_own_contradict_each_other(room: Room) -> None:
+    """A resync tells of what did not change."""
+    with pytest.raises(ValueError, match="give one of them"):
+        room.dispatcher.add(on_event=print, when_changed=".spec.x", resync=5)
+
+
+def test_a_handler_is_named_for_what_it_is(room: Room) -> None:
+    """By its type or its function; two of a name are told apart."""
+
+    def watch_pods(event: object) -> None:
+        """Hear of nothing."""
+
+    add = room.dispatcher.add
+    names = [
+        add(Notes()).name,
+        add(Notes()).name,
+        add(on_event=watch_pods).name,
+        add(on_add=lambda obj: None).name,
+        add(Notes(), name="mine").name,
+    ]
+    assert names == ["Notes", "Notes-2", "watch_pods", "handler", "mine"]

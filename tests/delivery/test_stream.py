@@ -1,0 +1,231 @@
+"""Events as an iterator in the caller's own thread."""
+
+from __future__ import annotations
+
+import gc
+import random
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dyninformer.delivery.stream import EventStream
+from tests.delivery.room import LONG, Room, line, lines, until
+
+both = pytest.mark.parametrize("coalesce", [False, True])
+
+
+def test_a_stream_has_what_is_held_and_then_what_follows(room: Room) -> None:
+    """From the moment it was asked for, not from the first look."""
+    room.sync("a", x=1)
+    stream = room.dispatcher.events()
+    room.put("a", x=2)
+    room.put("b", x=1)
+    events = [next(stream) for _ in range(3)]
+    assert lines(events) == ["ADDED a x=1", "UPDATED a x=2", "ADDED b x=1"]
+    assert [event.initial for event in events] == [True, False, False]
+
+
+@both
+def test_without_initial_it_has_only_what_follows(room: Room, coalesce: bool) -> None:
+    """Asked for early or late."""
+    early = room.dispatcher.events(initial=False, coalesce=coalesce)
+    room.sync("a", "b", x=1)
+    late = room.dispatcher.events(initial=False, coalesce=coalesce)
+    room.put("a", x=2)
+    assert line(next(early)) == line(next(late)) == "UPDATED a x=2"
+
+
+def test_it_ends_when_nothing_comes_for_the_idle_timeout(room: Room) -> None:
+    """Counted from the last event; 0 takes only what is there."""
+    room.sync("a", "b")
+    begin = time.monotonic()
+    assert lines(list(room.dispatcher.events(idle_timeout=0.05))) == ["ADDED a", "ADDED b"]
+    assert time.monotonic() - begin >= 0.05
+    assert len(list(room.dispatcher.events(idle_timeout=0))) == 2
+    assert room.dispatcher.backlog == {}
+    with pytest.raises(ValueError, match="idle_timeout is -1"):
+        room.dispatcher.events(idle_timeout=-1)
+
+
+def test_events_put_off_the_idle_timeout(room: Room) -> None:
+    """A stream of which one comes in time goes on for longer than the timeout."""
+    stream = room.dispatcher.events(idle_timeout=1.0)
+    stop = threading.Event()
+
+    def write() -> None:
+        for number in range(6):
+            room.put("a", x=number)
+            stop.wait(0.3)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert len(list(stream)) == 6
+    writer.join()
+
+
+@both
+@pytest.mark.parametrize("how", ["close", "stop"])
+def test_a_wait_ends_when_the_stream_or_the_informer_does(
+    room: Room, how: str, coalesce: bool
+) -> None:
+    """Closed from another thread, at once."""
+    stream = room.dispatcher.events(coalesce=coalesce)
+    heard: list[Any] = []
+    reader = threading.Thread(target=lambda: heard.extend(stream))
+    reader.start()
+    room.put("a")
+    until(lambda: stream._queue._consumer.name == "WAITING")
+    if how == "close":
+        stream.close()
+        stream.close()
+    else:
+        room.dispatcher.stop()
+    reader.join(LONG)
+    assert lines(heard) == ["ADDED a"]
+    assert list(stream) == []
+    assert "closed" in repr(stream)
+
+
+def test_what_was_not_taken_when_it_ended_is_dropped_and_counted(room: Room) -> None:
+    """S11."""
+    stream = room.dispatcher.events()
+    for key in "abc":
+        room.put(key)
+    next(stream)
+    assert stream.backlog == 2
+    room.dispatcher.stop()
+    assert room.metrics.counts["dropped_events", "events"] == 2
+    assert list(stream) == []
+
+
+def test_as_a_context_manager_it_closes(room: Room) -> None:
+    """And unsubscribes."""
+    with room.dispatcher.events() as stream:
+        room.put("a")
+        assert line(next(stream)) == "ADDED a"
+        assert len(room.dispatcher.backlog) == 1
+    assert room.dispatcher.backlog == {}
+
+
+def test_a_stream_that_nobody_holds_is_unsubscribed(room: Room) -> None:
+    """A loop that is left costs nothing from then on."""
+    for _event in room.dispatcher.events(idle_timeout=0.01):
+        raise AssertionError
+    stream = room.dispatcher.events()
+    room.put("a")
+    for event in stream:
+        assert event.key == "a"
+        break
+    gone = weakref.ref(stream)
+    del stream
+    gc.collect()
+    assert gone() is None
+    room.put("b")
+    assert room.dispatcher.backlog == {}
+
+
+def test_no_thread_is_behind_a_stream(room: Room) -> None:
+    """It is the caller's."""
+    before = threading.active_count()
+    stream = room.dispatcher.events()
+    for number in range(10):
+        room.put("a", x=number)
+    assert [next(stream).key for _ in range(10)] == ["a"] * 10
+    assert threading.active_count() == before
+
+
+def test_two_threads_in_one_stream_is_an_error(room: Room) -> None:
+    """It says what to do instead."""
+    stream = room.dispatcher.events()
+    reader = threading.Thread(target=lambda: list(stream))
+    reader.start()
+    until(lambda: stream._queue._consumer.name == "WAITING")
+    with pytest.raises(RuntimeError, match="a stream of its own"):
+        next(stream)
+    stream.close()
+    reader.join(LONG)
+
+
+class Reader:
+    """Reads a stream in the main thread, struck by Ctrl-C again and again, and goes on.
+
+    Python looks for an interrupt after calls: where this keeps an event or counts it there is
+    none in between, so that what is lost was lost by the stream.
+    """
+
+    def __init__(self, stream: EventStream, count: int) -> None:
+        self.stream = stream
+        self.count = count
+        self.seen: list[str] = []
+        self.interrupted = 0
+        self.armed = False
+        self.done = False
+
+    def interrupt(self, number: int, frame: object) -> None:
+        """What the signal does."""
+        if self.armed:
+            raise KeyboardInterrupt
+
+    def strike(self, main: int) -> None:
+        """What strikes."""
+        while not self.done:
+            time.sleep(random.uniform(0, 0.002))
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+    def read(self) -> None:
+        """Read until the last one."""
+        taken: list[Any] = [None]
+        while len(self.seen) < self.count:
+            try:
+                self.armed = True
+                if taken[0] is not None:
+                    self.seen += [line(taken[0])]
+                    taken[0] = None
+                else:
+                    for taken[0] in self.stream:
+                        break
+                self.armed = False
+            except KeyboardInterrupt:
+                self.armed = False
+                self.interrupted += 1
+        self.done = True
+
+
+@pytest.fixture
+def own_signal() -> Iterator[None]:
+    """SIGUSR1 is the test's; it is not pytest's own."""
+    before = signal.getsignal(signal.SIGUSR1)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
+@pytest.mark.usefixtures("own_signal")
+@both
+def test_an_interrupt_ends_a_wait_and_loses_nothing(room: Room, coalesce: bool) -> None:
+    """S23: whoever goes on reading has every event, once."""
+    room.sync(*(f"k{number}" for number in range(200)))
+    reader = Reader(room.dispatcher.events(coalesce=coalesce), 400)
+    signal.signal(signal.SIGUSR1, reader.interrupt)
+
+    def write() -> None:
+        for number in range(200):
+            room.put(f"n{number}")
+            time.sleep(0.001)
+
+    main = threading.get_ident()
+    threads = [threading.Thread(target=write)]
+    threads.append(threading.Thread(target=lambda: reader.strike(main)))
+    for thread in threads:
+        thread.start()
+    reader.read()
+    for thread in threads:
+        thread.join(LONG)
+    expected = [f"ADDED k{n}" for n in range(200)] + [f"ADDED n{n}" for n in range(200)]
+    assert reader.seen == expected
+    assert reader.interrupted > 0
