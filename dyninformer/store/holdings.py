@@ -93,6 +93,8 @@ class Holdings:
         """From now on keep indexes for the functions that ``indexing`` has more, unpublished."""
         before = self.indexing.functions
         added = indexing.new_indexes([name for name in indexing.functions if name not in before])
+        for index in added:
+            index.complete = False
         self._indexes = [*self._indexes, *added]
         self.indexing = indexing
         self._written = set()
@@ -108,6 +110,8 @@ class Holdings:
 
     def publish(self) -> None:
         """Let readers see the indexes that were begun."""
+        for index in self._indexes:
+            index.complete = True
         self.published = dict(zip(self.indexing.functions, self._indexes, strict=True))
         self._written = None
 

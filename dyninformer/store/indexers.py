@@ -36,19 +36,25 @@ class Index:
     of an object cannot be relied upon to be the same again.
     """
 
-    __slots__ = ("_many", "_one", "_values")
+    __slots__ = ("_many", "_one", "_values", "complete")
 
     def __init__(self, remembers: bool) -> None:
         self._one: dict[str, str] = {}
         self._many: dict[str, tuple[str, ...] | dict[str, None]] = {}
         self._values: dict[str, tuple[str, ...]] | None = {} if remembers else None
+        self.complete = True
+        """Every key is under its old values when it is moved. Not so while the index is built."""
 
     def replace(self, key: str, old: Texts, new: Texts) -> None:
-        """Move a key from its old values to its new ones; ``old`` may miss in the index."""
+        """Move a key from its old values to its new ones."""
         if self._values is not None:
             old = list(self._values.pop(key, ()))
             if new:
                 self._values[key] = tuple(new)
+        elif not self.complete:
+            for value in old:
+                self._discard(value, key)
+            old = []
         if old == new:
             return
         for value in old:

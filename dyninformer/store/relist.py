@@ -56,6 +56,7 @@ class Relist:
         self._new: dict[str, Payload] = {}  # in list order: what is not held, and what changes
         self._updates: dict[str, Step] = {}  # of those, what changes
         self._plain: set[str] = set()  # of those, what was packed without a dictionary
+        self._size = 0  # once it is swapped in
         self._index_anew()
 
     def add(self, received: Received) -> None:
@@ -108,10 +109,10 @@ class Relist:
         Deletes come first, as of unknown final state (S13), then the rest in list order (S8).
         ``first``: the changes are the scope's initial ones. After that the relist is used up.
         """
-        large = len(self._new) >= WORTH_IT
         self._swap(first)
+        self._size, added = len(self), len(self._new)
         self._new, self._updates, self._present = {}, {}, set()
-        if large:
+        if added >= WORTH_IT:
             give_back_memory()
 
     def _swap(self, first: bool) -> None:
@@ -137,7 +138,7 @@ class Relist:
 
     def __len__(self) -> int:
         """The number of objects in the new state, as far as it is known yet."""
-        return len(self._present) + len(self._new)
+        return self._size or len(self._present) + len(self._new)
 
     def _drop(self, key: str, held: Payload | None) -> None:
         self._present.discard(key)

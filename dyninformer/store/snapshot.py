@@ -1,10 +1,9 @@
 """A frozen view of a store, and its form on disk.
 
 A snapshot's file is one zstd frame of lines of JSON: first
-``{"format": "dyninformer-snapshot", "version": 1, "group": ..., "resourceVersion"...}``, which
-names the resource as ``group``, ``apiVersion`` (without the group) and ``resource`` and has the
-number of ``objects``, then an object per line. ``zstdcat`` shows it. To load one reads text and
-nothing else.
+``{"format": "dyninformer-snapshot", "version": 1, "group": "apps", "api_version": "v1",
+"resource": "statefulsets", "objects": 2}``, then so many objects, one a line. ``zstdcat`` shows it.
+To load one reads text and does nothing else.
 """
 
 from __future__ import annotations
@@ -120,10 +119,9 @@ class View:
         """Read what ``save`` wrote."""
         with open(path, "rb") as file:
             lines = _lines(file, path)
-            header = _header(next(lines, b""), path)
+            header, gvr = _header(next(lines, b""), path)
             codec = Codec()
             entries = _entries(lines, codec, path)
-        gvr = GroupVersionResource(header.group, header.api_version, header.resource)
         view = cls(gvr, codec, entries)
         if len(view) != header.objects:
             raise SnapshotError(
@@ -150,18 +148,19 @@ def _lines(file: IO[bytes], path: str | Path) -> Iterator[bytes]:
         raise SnapshotError(f"{path} is cut short, in the middle of an object")
 
 
-def _header(line: bytes, path: str | Path) -> _Header:
+def _header(line: bytes, path: str | Path) -> tuple[_Header, GroupVersionResource]:
     try:
         header = msgspec.json.decode(line, type=_Header)
-    except msgspec.MsgspecError:
-        header = None
-    if header is None or header.format != _FORMAT:
+        gvr = GroupVersionResource(header.group, header.api_version, header.resource)
+    except ValueError as error:  # msgspec's errors are such, too
+        raise SnapshotError(f"{path} is no snapshot of dyninformer: {error}") from None
+    if header.format != _FORMAT:
         raise SnapshotError(f"{path} is no snapshot of dyninformer")
     if header.version != 1:
         raise SnapshotError(
             f"{path} is a snapshot of format {header.version}; this release reads format 1"
         )
-    return header
+    return header, gvr
 
 
 def _entries(lines: Iterator[bytes], codec: Codec, path: str | Path) -> ByNamespace:

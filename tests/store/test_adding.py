@@ -1,0 +1,217 @@
+"""Indexes added while the store is written (S15), and readers beside a writer (S7)."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dyninformer.errors import OptionsConflictError
+from dyninformer.store.store import Store
+from dyninformer.store.transforms import Object
+from tests.store.objects import WIDGETS, add, delete, relist, widget
+
+
+class Worker(threading.Thread):
+    """Does something over and over until it is stopped; joining raises what it raised."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self._work = work
+        self._stop_asked = threading.Event()
+        self.rounds = 0
+        self.busy = threading.Event()  # it has done a good deal, or failed
+        self.raised: BaseException | None = None
+
+    def run(self) -> None:
+        """Work until stopped."""
+        try:
+            while not self._stop_asked.is_set():
+                self._work()
+                self.rounds += 1
+                if self.rounds == 20:
+                    self.busy.set()
+        except BaseException as error:  # noqa: BLE001 - it is raised again by whoever joins
+            self.raised = error
+            self.busy.set()
+
+    def end(self) -> None:
+        """Stop, and say what went wrong."""
+        self._stop_asked.set()
+        self.join()
+        if self.raised is not None:
+            raise self.raised
+
+
+def numbered(index: int, version: int) -> bytes:
+    """One of 300 objects, with values that change from version to version."""
+    return widget(f"w{index}", version, n=str(version % 7), m=[str(version % 3), "all"])
+
+
+def writing(store: Store) -> Callable[[], None]:
+    """A reflector's work: events, deletes and now and then a relist, one after another."""
+    versions = itertools.count(1000)
+
+    def work() -> None:
+        version = next(versions)
+        index = version * 7 % 300
+        if version % 50 == 0:
+            relist(store, *(numbered(each, version) for each in range(0, 300, 2)))
+        elif version % 5 == 0:
+            delete(store, numbered(index, version))
+        else:
+            add(store, numbered(index, version))
+
+    return work
+
+
+def scanned(store: Store, values: Callable[[Object], list[str]]) -> dict[str, list[str]]:
+    """The index that a scan of all objects gives."""
+    found: dict[str, list[str]] = {}
+    for obj in store.view():
+        for value in values(obj):
+            found.setdefault(value, []).append(f"ns/{obj['metadata']['name']}")
+    return {value: sorted(keys) for value, keys in found.items()}
+
+
+def indexed(store: Store, name: str) -> dict[str, list[str]]:
+    """What an index has."""
+    return {value: sorted(store.index_keys(name, value)) for value in store.index_values(name)}
+
+
+def test_s15_indexes_added_while_a_writer_writes_are_complete() -> None:
+    """Of paths and of functions; when the writer rests they equal a scan."""
+    store = Store(WIDGETS, indexers={"n": ".spec.n"})
+    add(store, *(numbered(index, index + 1) for index in range(300)))
+    writer = Worker(writing(store))
+    writer.start()
+    try:
+        for at in range(5):
+            store.add_indexers({f"m{at}": ".spec.m[*]", f"f{at}": lambda obj: obj["spec"]["m"]})
+            assert "all" in store.index_values(f"m{at}")
+    finally:
+        writer.end()
+    expected = scanned(store, lambda obj: obj["spec"]["m"])
+    for at in range(5):
+        assert indexed(store, f"m{at}") == expected
+        assert indexed(store, f"f{at}") == expected
+    assert indexed(store, "n") == scanned(store, lambda obj: [obj["spec"]["n"]])
+
+
+def test_s15_threads_that_add_the_same_index_add_it_once() -> None:
+    """All return when it is there."""
+    store = Store(WIDGETS)
+    add(store, *(numbered(index, index + 1) for index in range(300)))
+    seen: list[int] = []
+    start = threading.Barrier(4)
+
+    def work() -> None:
+        start.wait()
+        store.add_indexers({"n": ".spec.n"})
+        seen.append(len(store.index_values("n")))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [7] * 4
+
+
+def test_s7_readers_beside_a_writer_see_whole_states() -> None:
+    """An object found by an index value has that value; keys and entries of a view agree."""
+    store = Store(WIDGETS, indexers={"n": ".spec.n"})
+    add(store, *(numbered(index, index + 1) for index in range(300)))
+
+    def read() -> None:
+        for key, payload in store.by_index("n", "3"):
+            obj = store.codec.decode(payload)
+            assert obj["spec"]["n"] == "3"
+            assert key == f"ns/{obj['metadata']['name']}"
+        view = store.view()
+        assert len(view) == len(view.keys()) == len(list(view))
+        shared = store.shared("ns/w4")
+        assert shared is None or shared["metadata"]["name"] == "w4"
+
+    workers = [Worker(writing(store)), Worker(read), Worker(read)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.busy.wait()
+    for worker in workers:
+        worker.end()
+
+
+def test_two_scopes_are_written_and_compressed_by_two_threads_at_once() -> None:
+    """Each holds what it was given last, in compressed form, readable all the while."""
+    store = Store(WIDGETS, indexers={"n": ".spec.n"})
+
+    def reflect(namespace: str) -> None:
+        for version in (1, 2):
+            relist(
+                store,
+                *(
+                    widget(f"w{index}", version, namespace, n=str(index % 9), text="long " * 40)
+                    for index in range(700)
+                ),
+                scope=namespace,
+            )
+
+    threads = [threading.Thread(target=reflect, args=(name,)) for name in ("one", "two")]
+    reader = Worker(lambda: [obj["spec"]["n"] for obj in store.view()])
+    for thread in (*threads, reader):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    reader.end()
+    relist(store, scope="three")
+    assert [obj["metadata"]["resourceVersion"] for obj in store.view()] == ["2"] * 1400
+    assert len(store.index_keys("n", "4")) == 2 * 78
+    add(store, widget("last", 1, "one", text="long " * 40))
+    assert all(payload[:1] == b"(" for _, payload in store.view().items())
+
+
+def test_s15_the_same_index_again_changes_nothing_and_another_function_is_a_conflict() -> None:
+    """Paths are the same by their text, functions by identity; a conflict adds nothing."""
+
+    def by_m(obj: Object) -> list[str]:
+        return list(obj["spec"]["m"])
+
+    store = Store(WIDGETS, indexers={"n": ".spec.n", "m": by_m})
+    store.add_indexers({"n": ".spec.n", "m": by_m})
+    with pytest.raises(OptionsConflictError, match=r"'n'.*\.spec\.n.*\.spec\.other"):
+        store.add_indexers({"new": ".spec.m", "n": ".spec.other"})
+    with pytest.raises(OptionsConflictError, match="'m'"):
+        store.add_indexers({"m": lambda obj: [*obj["spec"]["m"]]})
+    assert list(store.get_indexers()) == ["namespace", "n", "m"]
+
+
+def test_s23_an_interrupt_while_an_index_is_built_leaves_none_of_it() -> None:
+    """It can be added afterwards, and is complete then."""
+    store = Store(WIDGETS, indexers={"n": ".spec.n"})
+    add(store, *(numbered(index, index + 1) for index in range(300)))
+    calls = itertools.count()
+
+    def interrupted(obj: Object) -> list[str]:
+        if next(calls) == 200:
+            raise KeyboardInterrupt
+        return list(obj["spec"]["m"])
+
+    with pytest.raises(KeyboardInterrupt):
+        store.add_indexers({"m": interrupted})
+    assert list(store.get_indexers()) == ["namespace", "n"]
+    add(store, numbered(1, 5000))
+    store.add_indexers({"m": interrupted})
+    assert indexed(store, "m") == scanned(store, lambda obj: obj["spec"]["m"])
+
+
+def test_what_was_read_before_an_index_was_added_is_in_it_when_it_is_applied() -> None:
+    """The row of an object is of the index functions of its time."""
+    store = Store(WIDGETS)
+    early: Any = store.receive(numbered(1, 9))
+    store.add_indexers({"n": ".spec.n"})
+    store.apply("ADDED", early)
+    assert store.index_keys("n", "2") == ["ns/w1"]

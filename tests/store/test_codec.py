@@ -1,0 +1,158 @@
+"""Objects are packed small, and can always be read (DESIGN 4)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from math import inf
+from typing import Any
+
+import pytest
+
+from dyninformer.store.codec import SAMPLE_SIZE, Codec, Identity
+from tests.store.objects import widget
+
+
+def texts(count: int) -> list[bytes]:
+    """Objects of one template."""
+    return [
+        widget(f"w{at}", at, text="what all of them have in common " * 9) for at in range(count)
+    ]
+
+
+def a_trained_codec() -> Codec:
+    """One that has its dictionary."""
+    codec = Codec()
+    codec.learn(lambda: [codec.pack(data) for data in texts(SAMPLE_SIZE)])
+    return codec
+
+
+def test_before_there_is_a_dictionary_entries_are_plain_json() -> None:
+    """An entry is the object's own bytes."""
+    codec = Codec()
+    data = widget("a")
+    assert codec.pack(data) is data
+    assert codec.plain(data) is data
+
+
+def test_with_a_dictionary_objects_of_a_template_are_many_times_smaller() -> None:
+    """They come back as they were."""
+    codec = a_trained_codec()
+    for data in texts(50):
+        packed = codec.pack(data)
+        assert len(packed) * 5 < len(data)
+        assert codec.plain(packed) == data
+        assert codec.decode(packed) == json.loads(data)
+
+
+def test_a_packed_entry_takes_no_more_memory_than_its_bytes() -> None:
+    """It is no shrunken allocation: it has the size of a copy."""
+    packed = a_trained_codec().pack(texts(1)[0])
+    assert packed.__sizeof__() == bytes(bytearray(packed)).__sizeof__()
+
+
+def test_what_compression_makes_no_smaller_stays_as_it_is() -> None:
+    """The smallest object there is."""
+    codec = a_trained_codec()
+    assert codec.pack(b"{}") == b"{}"
+
+
+def test_a_large_object_is_compressed_without_a_dictionary() -> None:
+    """Before there is one, and readable after."""
+    codec = Codec()
+    data = widget("big", 1, text="x" * 20_000)
+    packed = codec.pack(data)
+    assert len(packed) < 1000
+    codec.learn(lambda: texts(SAMPLE_SIZE))
+    assert codec.plain(packed) == data
+    assert codec.plain(codec.pack(data)) == data
+
+
+def test_compression_can_be_turned_off() -> None:
+    """Then nothing is compressed, and no sample is wanted."""
+    codec = Codec(compress=False)
+    data = widget("big", 1, text="x" * 20_000)
+    assert codec.pack(data) is data
+    assert not codec.wants_sample
+    assert not codec.learn(lambda: texts(SAMPLE_SIZE))
+
+
+def test_a_sample_with_nothing_in_common_does_no_harm() -> None:
+    """The codec goes on without a dictionary."""
+    codec = Codec()
+    assert codec.learn(lambda: [b"{}"] * SAMPLE_SIZE)
+    data = texts(1)[0]
+    assert codec.plain(codec.pack(data)) == data
+    assert not codec.wants_sample
+
+
+def test_a_codec_learns_once() -> None:
+    """A dictionary that entries were packed with stays."""
+    codec = a_trained_codec()
+    packed = codec.pack(texts(1)[0])
+    assert not codec.learn(lambda: [b'{"other": "things"}'] * SAMPLE_SIZE)
+    assert codec.plain(packed) == texts(1)[0]
+
+
+def test_an_identity_beside_the_object_is_found_again() -> None:
+    """Without one it is read from the object."""
+    codec = a_trained_codec()
+    data = texts(3)[2]
+    packed = codec.pack(data, Identity("other", "99"))
+    assert codec.plain(packed) == data
+    assert codec.identity(packed) == ("other", "99")
+    assert codec.identity(codec.pack(data)) == ("uid-w2", "2")
+    assert codec.identity(codec.pack(b"{}")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [
+        ("1e999", inf),
+        ("-1e999", -inf),
+        ("98765432109876543210", 98765432109876543210),
+        ("9" * 5000, inf),
+        ('"\\ud800"', "\ufffd"),
+    ],
+)
+def test_values_that_msgspec_refuses_are_read_all_the_same(number: str, value: Any) -> None:
+    """As the standard library reads them."""
+    codec = Codec()
+    assert codec.decode(codec.pack(b'{"n":' + number.encode() + b"}")) == {"n": value}
+
+
+def test_a_reader_deep_in_its_stack_reads_a_deep_object() -> None:
+    """What was accepted when it came in can be read from anywhere."""
+    codec = Codec()
+    deep = b'{"a":' * 700 + b"1" + b"}" * 700
+
+    def descend(levels: int) -> int:
+        if levels:
+            return descend(levels - 1)
+        obj: Any = codec.decode(deep)
+        depth = 0
+        while isinstance(obj, dict):
+            obj, depth = obj["a"], depth + 1
+        return depth
+
+    assert descend(600) == 700
+
+
+def test_many_threads_pack_and_read_with_one_codec() -> None:
+    """Each with its own contexts: sharing one would crash the process."""
+    codec = a_trained_codec()
+    objects = texts(200)
+    wrong: list[bytes] = []
+
+    def work() -> None:
+        for _ in range(5):
+            for data in objects:
+                if codec.plain(codec.pack(data)) != data:
+                    wrong.append(data)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -1,0 +1,385 @@
+"""A store takes watch events, and answers reads (S6, S12, S17, S18, S30)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from dyninformer.errors import OptionsConflictError, UnknownIndexError
+from dyninformer.options import DROP, Drop
+from dyninformer.resource import GroupVersionResource
+from dyninformer.store.changes import Changes
+from dyninformer.store.refused import TransformError, UnusableObjectError
+from dyninformer.store.store import Store
+from tests.store.objects import WIDGETS, Told, add, delete, held, widget
+
+Object = dict[str, Any]
+
+
+class Counted:
+    """Remembers what was counted."""
+
+    def __init__(self) -> None:
+        self.counts: list[tuple[str, int, dict[str, str]]] = []
+        self.gauges: dict[str, float] = {}
+
+    def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
+        """Remember it."""
+        self.counts.append((name, amount, labels))
+
+    def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        """Remember the last value."""
+        self.gauges[name] = value
+
+
+def a_store(**options: Any) -> tuple[Store, Told]:
+    """A store, and what it tells."""
+    told = Told()
+    return Store(WIDGETS, on_changes=told, **options), told
+
+
+def test_s6_what_is_held_decides_between_add_and_update() -> None:
+    """MODIFIED of an unknown key is an add, ADDED of a known one an update."""
+    store, told = a_store()
+    store.apply("MODIFIED", store.receive(widget("a", 1)))
+    store.apply("ADDED", store.receive(widget("a", 2)))
+    assert told.kinds() == [("ADDED", "ns/a"), ("UPDATED", "ns/a")]
+
+
+def test_s6_a_new_uid_under_a_known_key_is_an_update_that_says_recreated() -> None:
+    """Only the change to the other uid is marked."""
+    store, told = a_store()
+    add(store, widget("a", 1, uid="x"), widget("a", 2, uid="x"), widget("a", 3, uid="y"))
+    assert [change.recreated for change in told.changes] == [False, False, True]
+
+
+def test_s6_a_delete_of_another_uid_or_an_unknown_key_is_ignored() -> None:
+    """The held object stays, and nobody hears of it."""
+    store, told = a_store()
+    add(store, widget("a", 1, uid="x"))
+    delete(store, widget("a", 5, uid="y"))
+    delete(store, widget("b", 6))
+    assert told.kinds() == [("ADDED", "ns/a")]
+    assert store.keys() == ["ns/a"]
+
+
+def test_s6_a_delete_tells_the_last_held_state() -> None:
+    """The change has the held entry as old, and no new one."""
+    store, told = a_store()
+    add(store, widget("a", 1, n=7))
+    delete(store, widget("a", 2, n=7))
+    change = told.changes[-1]
+    assert change.new is None
+    assert change.old is not None
+    assert store.codec.decode(change.old)["spec"] == {"n": 7}
+    assert len(store) == 0
+    assert "ns/a" not in store
+
+
+def test_s7_the_state_has_changed_and_the_lock_is_held_when_changes_are_told() -> None:
+    """A read by whoever is told finds the new state; it may take the lock again."""
+    seen: list[tuple[bool, int]] = []
+
+    def on_changes(changes: Changes) -> None:
+        with store.lock:
+            seen.append(("ns/a" in store, len(store.view())))
+
+    store = Store(WIDGETS, on_changes=on_changes)
+    add(store, widget("a"))
+    delete(store, widget("a", 2))
+    assert seen == [(True, 1), (False, 0)]
+
+
+def test_s12_the_same_version_and_content_is_no_change_and_the_entry_stays() -> None:
+    """Also where the keys come in another order."""
+    store, told = a_store()
+    add(store, widget("a", 1, x=1, y=2))
+    entry = store.get("ns/a")
+    add(store, widget("a", 1, x=1, y=2), widget("a", 1, y=2, x=1))
+    assert store.get("ns/a") is entry
+    assert len(told.changes) == 1
+
+
+def test_s12_the_same_version_with_other_content_is_an_update() -> None:
+    """As after a schema change, which the server sends no event for."""
+    store, told = a_store()
+    add(store, widget("a", 1, x=1), widget("a", 1, x=True))
+    assert told.kinds() == [("ADDED", "ns/a"), ("UPDATED", "ns/a")]
+    assert held(store, "ns/a")["spec"] == {"x": True}
+
+
+def test_s12_the_same_bytes_at_another_version_are_an_update() -> None:
+    """A transform may have removed all that differs: the versions still do."""
+    store, told = a_store(transform=lambda obj: {"spec": obj["spec"]})
+    add(store, widget("a", 1), widget("a", 2), widget("a", 2))
+    assert told.kinds() == [("ADDED", "ns/a"), ("UPDATED", "ns/a")]
+
+
+def test_s17_uid_and_version_are_the_servers_whatever_a_transform_removes() -> None:
+    """Stale events and deletes of another uid are still known for what they are."""
+    store, told = a_store(transform=lambda obj: {"spec": obj["spec"]})
+    add(store, widget("a", 5, uid="x"), widget("a", 4, uid="x"))
+    delete(store, widget("a", 9, uid="y"))
+    payload = store.get("ns/a")
+    assert payload is not None
+    assert store.codec.identity(payload) == ("x", "5")
+    assert told.kinds() == [("ADDED", "ns/a")]
+
+
+def test_s17_a_transform_cannot_change_namespace_or_name() -> None:
+    """They are put back, and the key is the server's."""
+
+    def rename(obj: Object) -> Object:
+        obj["metadata"]["name"] = "other"
+        del obj["metadata"]["namespace"]
+        return obj
+
+    store, _ = a_store(transform=rename)
+    add(store, widget("a"))
+    assert held(store, "ns/a")["metadata"]["name"] == "a"
+    assert held(store, "ns/a")["metadata"]["namespace"] == "ns"
+
+
+def test_s17_what_a_transform_drops_is_not_held_and_a_held_one_is_deleted() -> None:
+    """The DELETED has the held state."""
+
+    def small(obj: Object) -> Object | Drop:
+        return DROP if obj["spec"]["n"] > 9 else obj
+
+    store, told = a_store(transform=small)
+    add(store, widget("a", 1, n=10), widget("b", 2, n=1), widget("b", 3, n=10))
+    assert told.kinds() == [("ADDED", "ns/b"), ("DELETED", "ns/b")]
+
+
+@pytest.mark.parametrize("answer", [None, "text", []])
+def test_s17_a_transform_that_returns_no_object_counts_as_raising(answer: object) -> None:
+    """The error says what is wanted, and whose object it was."""
+    counted = Counted()
+    store, told = a_store(transform=lambda obj: answer, metrics=counted)
+    with pytest.raises(TransformError, match=r"ns/a.*dyninformer\.DROP") as caught:
+        store.receive(widget("a", 7))
+    assert (caught.value.key, caught.value.version) == ("ns/a", "7")
+    assert counted.counts == [("transform_errors", 1, {})]
+    assert not told.changes
+
+
+def test_s17_a_delete_never_asks_the_transform() -> None:
+    """A transform that raises cannot keep an object alive."""
+    store, told = a_store()
+    add(store, widget("a"))
+
+    def fail(obj: Object) -> Object:
+        raise ZeroDivisionError
+
+    store.set_transform(fail)
+    delete(store, widget("a", 2))
+    assert told.kinds()[-1] == ("DELETED", "ns/a")
+
+
+def test_s18_an_index_function_that_raises_indexes_the_object_under_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is logged once for the index, and counted each time; the object is held."""
+    counted = Counted()
+    store, _ = a_store(indexers={"bad": lambda obj: [obj["spec"]["x"]]}, metrics=counted)
+    with caplog.at_level(logging.WARNING):
+        add(store, widget("a", 1), widget("b", 2), widget("c", 3, x="here"))
+    assert store.index_keys("bad", "here") == ["ns/c"]
+    assert store.keys() == ["ns/a", "ns/b", "ns/c"]
+    assert [each for each in counted.counts if each[0] == "index_errors"] == [
+        ("index_errors", 1, {"index": "bad"})
+    ] * 2
+    assert len(caplog.records) == 1
+    assert "'bad'" in caplog.text
+
+
+@pytest.mark.parametrize("wrong", ["text", [1], 5])
+def test_s18_an_index_function_that_returns_no_texts_counts_as_raising(wrong: Any) -> None:
+    """One text instead of a list of texts is a mistake, not a list of letters."""
+    counted = Counted()
+    store, _ = a_store(indexers={"bad": lambda obj: wrong}, metrics=counted)
+    add(store, widget("a"))
+    assert store.index_values("bad") == []
+    assert ("index_errors", 1, {"index": "bad"}) in counted.counts
+
+
+def test_s30_an_event_older_than_the_held_version_of_its_key_is_dropped() -> None:
+    """Versions are compared as numbers: 9 is older than 10."""
+    store, told = a_store()
+    add(store, widget("a", 10))
+    add(store, widget("a", 9))
+    delete(store, widget("a", 8))
+    assert told.kinds() == [("ADDED", "ns/a")]
+
+
+def test_s30_versions_of_different_keys_are_not_compared() -> None:
+    """An event of one key with a lower version than another key's is applied."""
+    store, told = a_store()
+    add(store, widget("a", 10), widget("b", 9), widget("c", 10))
+    assert len(told.changes) == 3
+
+
+def test_s30_opaque_versions_are_never_older() -> None:
+    """What is not 1 to 20 digits is only equal or not."""
+    store, told = a_store()
+    for version in ("zz", "aa", "9" * 21, "5"):
+        add(
+            store,
+            widget("a").replace(
+                b'"resourceVersion":"1"', f'"resourceVersion":"{version}"'.encode()
+            ),
+        )
+    assert len(told.changes) == 4
+
+
+def test_s32_an_unusable_object_is_counted_and_names_its_key_where_it_can() -> None:
+    """The held state is not touched."""
+    counted = Counted()
+    store, told = a_store(metrics=counted)
+    deep = widget("a", 4)[:-1] + b',"x":' + b"[" * 5000 + b"]" * 5000 + b"}"
+    with pytest.raises(UnusableObjectError, match="nested 5001 deep") as caught:
+        store.receive(deep)
+    assert (caught.value.key, caught.value.version) == ("ns/a", "4")
+    assert counted.counts == [("unusable_objects", 1, {})]
+    assert not told.changes
+
+
+def test_events_and_objects_are_reported() -> None:
+    """Each change counts by its type; the number of objects follows."""
+    counted = Counted()
+    store, _ = a_store(metrics=counted)
+    add(store, widget("a", 1), widget("a", 2), widget("b", 3))
+    delete(store, widget("a", 4))
+    assert [labels["type"] for _, _, labels in counted.counts] == [
+        "ADDED", "UPDATED", "ADDED", "DELETED",
+    ]  # fmt: skip
+    assert counted.gauges == {"objects": 1}
+
+
+def test_every_read_of_an_object_is_the_callers_own() -> None:
+    """Changing one dict changes neither the cache nor the next read."""
+    store, _ = a_store()
+    add(store, widget("a", 1, n=1))
+    held(store, "ns/a")["spec"]["n"] = 2
+    assert held(store, "ns/a")["spec"]["n"] == 1
+
+
+def test_reads_find_cluster_scoped_objects_by_their_bare_name() -> None:
+    """Their namespace in the index is the empty text."""
+    store, _ = a_store()
+    add(store, widget("node-1", namespace=""))
+    assert "node-1" in store
+    assert store.index_keys("namespace", "") == ["node-1"]
+    assert store.index_values("namespace") == [""]
+    assert store.view("").keys() == ["node-1"]
+
+
+def test_a_view_is_frozen() -> None:
+    """It goes on showing its moment, of all namespaces or of one."""
+    store, _ = a_store()
+    add(store, widget("a", 1), widget("b", 2, namespace="other"))
+    whole, one = store.view(), store.view("other")
+    delete(store, widget("b", 3, namespace="other"))
+    add(store, widget("c", 4))
+    assert whole.keys() == ["ns/a", "other/b"]
+    assert [obj["metadata"]["name"] for obj in whole] == ["a", "b"]
+    assert (one.keys(), len(one), "other/b" in one, "ns/a" in one) == (["other/b"], 1, True, False)
+    assert store.view("none").keys() == []
+
+
+def test_indexes_follow_adds_updates_and_deletes() -> None:
+    """Several values of an object, several objects of a value."""
+    store, _ = a_store(indexers={"tag": ".spec.tags[*]", "size": ".spec.size"})
+    add(store, widget("a", 1, tags=["x", "y"], size=4), widget("b", 2, tags=["y"], size=4.0))
+    assert store.index_keys("tag", "y") == ["ns/a", "ns/b"]
+    assert store.index_keys("size", "4") == ["ns/a", "ns/b"]
+    add(store, widget("a", 3, tags=["z"]))
+    assert store.index_keys("tag", "y") == ["ns/b"]
+    assert sorted(store.index_values("tag")) == ["y", "z"]
+    delete(store, widget("b", 4))
+    assert store.index_values("tag") == ["z"]
+    assert store.index_values("size") == []
+    assert [key for key, _ in store.by_index("tag", "z")] == ["ns/a"]
+
+
+def test_an_index_forgets_what_an_unsteady_function_said() -> None:
+    """The old values are those that it gave then, not those it would give now."""
+    answers = iter(["one", "two", "three"])
+    store, _ = a_store(indexers={"unsteady": lambda obj: [next(answers)]})
+    add(store, widget("a", 1), widget("a", 2))
+    assert store.index_values("unsteady") == ["two"]
+    delete(store, widget("a", 3))
+    assert store.index_values("unsteady") == []
+
+
+def test_an_unknown_index_is_an_error_that_lists_the_known() -> None:
+    """By whichever method it is asked for."""
+    store, _ = a_store(indexers={"size": ".spec.size"})
+    for ask in (
+        lambda: store.by_index("siez", "x"),
+        lambda: store.index_keys("siez", "x"),
+        lambda: store.index_values("siez"),
+        lambda: store.values_of("siez", {}),
+    ):
+        with pytest.raises(UnknownIndexError, match=r"'siez'; it has: namespace, size"):
+            ask()
+
+
+def test_the_values_that_an_index_function_gives_can_be_asked() -> None:
+    """For any object, held or not."""
+    store, _ = a_store(indexers={"size": ".spec.size"})
+    assert store.values_of("size", {"spec": {"size": 4}}) == ["4"]
+    assert store.values_of("namespace", {"metadata": {"namespace": "n"}}) == ["n"]
+
+
+def test_the_namespace_index_cannot_be_another_function() -> None:
+    """It may be named as it is."""
+    store, _ = a_store()
+    store.add_indexers({"namespace": store.get_indexers()["namespace"]})
+    with pytest.raises(OptionsConflictError, match="'namespace'"):
+        store.add_indexers({"namespace": ".spec.x"})
+
+
+def test_metadata_only_cuts_full_objects_to_their_metadata() -> None:
+    """What the server cut itself is taken as it is (S31)."""
+    store, _ = a_store(metadata_only=True)
+    add(store, widget("a", 1, secret="x"))
+    partial = (
+        b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"b"}}'
+    )
+    add(store, partial)
+    assert held(store, "ns/a") == {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": "a", "namespace": "ns", "resourceVersion": "1", "uid": "uid-a"},
+    }
+    payload = store.get("b")
+    assert payload is not None
+    assert store.codec.plain(payload) == partial
+
+
+def test_the_shared_object_of_an_entry_is_one_dict_until_the_entry_changes() -> None:
+    """A key that is not held has none."""
+    store, _ = a_store()
+    add(store, widget("a", 1, n=1))
+    first = store.shared("ns/a")
+    assert first is store.shared("ns/a")
+    add(store, widget("a", 1, n=2))
+    second = store.shared("ns/a")
+    assert second is not None
+    assert second["spec"] == {"n": 2}
+    assert store.shared("ns/b") is None
+
+
+def test_past_a_thousand_objects_entries_are_compressed_earlier_ones_too() -> None:
+    """They read as before, and their shared dicts may stay."""
+    store, told = a_store()
+    add(store, *(widget(f"w{n}", n, text="the same in all of them " * 8) for n in range(1, 1002)))
+    payloads = [payload for _, payload in store.view().items()]
+    assert all(payload[:1] == b"(" for payload in payloads)
+    assert [obj["metadata"]["name"] for obj in store.view()] == [f"w{n}" for n in range(1, 1002)]
+    old = told.changes[0].new
+    assert old is not None
+    assert store.codec.decode(old)["metadata"]["name"] == "w1"
