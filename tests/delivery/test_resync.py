@@ -144,13 +144,13 @@ def test_timers_share_one_thread_that_ends_with_the_last() -> None:
     def note(name: str) -> None:
         called.append((name, threading.current_thread().name))
 
-    first = time.monotonic()
-    timers.call_later(0.02, lambda: note("second"))
-    timers.call_later(0.01, lambda: note("first"))
+    later = timers.call_later(0.02, lambda: note("later"))
+    sooner = timers.call_later(0.01, lambda: note("sooner"))
     cancelled = timers.call_later(3600, lambda: note("never"))
     until(lambda: len(called) == 2)
-    assert time.monotonic() - first >= 0.02
-    assert called == [("first", "dyninformer timers"), ("second", "dyninformer timers")]
+    assert time.monotonic() >= max(later.at, sooner.at)
+    order = ["sooner", "later"] if sooner.at < later.at else ["later", "sooner"]  # a busy machine
+    assert called == [(name, "dyninformer timers") for name in order]
     assert not timers.join(0.01)
     timers.cancel(cancelled)
     assert timers.join(LONG)
