@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dyninformer.errors import DynInformerError
@@ -41,6 +42,8 @@ class ApiError(DynInformerError):
         self.metadata = metadata or {}
         self.headers = headers
         self.delay = delay
+        self.warnings: tuple[str, ...] = ()
+        """What the request was warned of before it was refused."""
 
     def body(self) -> Object:
         """The Status object, keys in the server's order."""
@@ -57,6 +60,16 @@ class ApiError(DynInformerError):
             status["details"] = self.details
         status["code"] = self.code
         return status
+
+
+@contextmanager
+def warned(warnings: tuple[str, ...]) -> Iterator[None]:
+    """Whatever is refused within is refused with these warnings beside it."""
+    try:
+        yield
+    except ApiError as error:
+        error.warnings = (*warnings, *error.warnings)
+        raise
 
 
 def cause(reason: str, message: str, field: str | None = None) -> Object:

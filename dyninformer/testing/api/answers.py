@@ -69,7 +69,7 @@ def bytes_response(
 
 def error_response(request: Request, error: ApiError) -> Response:
     """A failure in the form the client reads; if it reads none, as indented JSON."""
-    headers: Headers = error.headers
+    headers: Headers = (*warning_headers(error.warnings), *error.headers)
     if error.retry_after is not None:
         headers = (("Retry-After", str(error.retry_after)), *headers)
     if error.text is not None:
@@ -81,6 +81,11 @@ def error_response(request: Request, error: ApiError) -> Response:
             media = _INDENTED_JSON
         response = document_response(error.body(), media, error.code, headers)
     return Response(response.status, response.headers, response.body, delay=error.delay)
+
+
+def warning_headers(warnings: Iterable[str]) -> Headers:
+    """One Warning header for each text."""
+    return tuple(("Warning", f"299 - {_quoted(text)}") for text in warnings)
 
 
 def method_not_allowed() -> ApiError:
@@ -106,3 +111,8 @@ def rendered(pieces: Iterable[bytes], media: Media) -> bytes:
 def _takes_gzip(request: Request) -> bool:
     accepted = request.headers.get("accept-encoding", "")
     return "gzip" in accepted and any(part.strip() == "gzip" for part in accepted.split(","))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -10,6 +10,7 @@ from dyninformer.testing.api.answers import (
     document_response,
     method_not_allowed,
     nothing_there,
+    warning_headers,
 )
 from dyninformer.testing.api.bodies import (
     media_type,
@@ -35,7 +36,7 @@ from dyninformer.testing.cluster.write_options import (
     delete_options,
     write_options,
 )
-from dyninformer.testing.messages import Answer, Headers, Request, Response
+from dyninformer.testing.messages import Answer, Request, Response
 from dyninformer.testing.status import ApiError, bad_request, not_found, page_not_found
 
 _READS_OF_ALL = ("list", "watch")
@@ -79,8 +80,8 @@ class ResourceRequests:
         answer = self._handlers[info.verb](request, info, resource)
         told = _DEPRECATED.get(resource.full_name)
         if told and isinstance(answer, Response):
-            warned = (*answer.headers, ("Warning", f"299 - {_quoted(told)}"))
-            return Response(answer.status, warned, answer.body, answer.delay)
+            headers = (*answer.headers, *warning_headers([told]))
+            return Response(answer.status, headers, answer.body, answer.delay)
         return answer
 
     def _get(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:
@@ -168,7 +169,7 @@ class ResourceRequests:
         self, request: Request, resource: Resource, result: WriteResult, subresource: str = ""
     ) -> Response:
         media = negotiate(request, meta_kinds)
-        headers: Headers = tuple(("Warning", f"299 - {_quoted(w)}") for w in result.warnings)
+        headers = warning_headers(result.warnings)
         if subresource == "scale":
             return document_response(result.object, media, result.status, headers)
         metadata = result.object["metadata"]
@@ -226,8 +227,3 @@ def _check_builtin(info: RequestInfo, resource: Resource) -> None:
         allowed = ("list", "watch", "create", "deletecollection")
     if info.verb not in allowed or (not info.subresource and info.verb not in resource.verbs):
         raise method_not_allowed()
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

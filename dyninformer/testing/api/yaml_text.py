@@ -26,7 +26,10 @@ def _string(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar(tag, text, style=None if plain else '"')
 
 
-_KubernetesDumper.yaml_implicit_resolvers = dict(_Dumper.yaml_implicit_resolvers)
+# Copied list by list: PyYAML would add to the lists that all loaders and dumpers share.
+_KubernetesDumper.yaml_implicit_resolvers = {
+    first: list(found) for first, found in _Dumper.yaml_implicit_resolvers.items()
+}
 _KubernetesDumper.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOLEANS, list("yYnNtTfFoO"))
 _KubernetesDumper.add_representer(str, _string)
 

@@ -20,7 +20,7 @@ from dyninformer.testing.cluster.shapes import Shape, shape_of
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.updates import update
 from dyninformer.testing.cluster.write_options import WriteOptions, WriteResult
-from dyninformer.testing.status import ApiError, bad_request, not_found
+from dyninformer.testing.status import ApiError, bad_request, not_found, warned
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
@@ -45,6 +45,15 @@ def apply_request(  # noqa: PLR0917  what, where, with what, how: as a request s
             f"Kind={resource.kind}): {complaint}",
         )  # fmt: skip
     read, warnings = read_object(resource, config, options)
+    with warned(warnings):
+        return _applied(cluster, Draft(resource, read, options, warnings, subresource), key, config)
+
+
+def _applied(cluster: Cluster, draft: Draft, key: Key, config: Object) -> WriteResult:
+    """Merge a configuration, read into ``draft``, with what is there."""
+    resource, read, options, subresource = (
+        draft.resource, draft.object, draft.options, draft.subresource
+    )  # fmt: skip
     read["metadata"].setdefault("name", key.name)
     require_name(read, key)
     config = _spoken(resource, config, placed(resource, read, key.namespace), subresource)
@@ -60,12 +69,12 @@ def apply_request(  # noqa: PLR0917  what, where, with what, how: as a request s
         managed = ManagedFields()
         managed.applied(manager, config, shape, now)
         obj, _ = read_object(resource, config, quiet)
-        return create(cluster, Draft(resource, obj, options, warnings, "", managed), key.namespace)
+        return create(cluster, replace(draft, object=obj, managed=managed), key.namespace)
     current = prepare_for_read(resource, live.object)
     managed = ManagedFields(current["metadata"].get("managedFields", ()))
     merged = apply(current, config, shape, managed, manager, time=now, force=options.force)
     obj, _ = read_object(resource, merged, quiet)
-    return update(cluster, Draft(resource, obj, options, warnings, subresource, managed), live)
+    return update(cluster, replace(draft, object=obj, managed=managed), live)
 
 
 def _read_config(body: bytes | object, resource: Resource) -> Object:

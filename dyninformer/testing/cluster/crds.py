@@ -6,23 +6,16 @@ its spec serves new resources in place of the old; a deleted one takes its objec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dyninformer.testing.cluster import deletes
+from dyninformer.testing.cluster.crd_resources import resources_of
 from dyninformer.testing.cluster.deletes import CRD_CLEANUP, with_condition
 from dyninformer.testing.cluster.log import GroupResource, Key, Version
 from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
 from dyninformer.testing.cluster.metadata import ordered
-from dyninformer.testing.cluster.resources import (
-    ALL_VERBS,
-    TERMINATING_VERBS,
-    Column,
-    Resource,
-)
 from dyninformer.testing.cluster.shapes import shape_of
 from dyninformer.testing.cluster.strategies import CRDS
-from dyninformer.testing.cluster.structural import Structural
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.write_options import DeleteOptions
 
@@ -240,51 +233,6 @@ class CustomResources:
         managed.updated(manager, blank, new, shape_of(resource), now)
         metadata = ordered({**old["metadata"], "managedFields": managed.entries()})
         self._cluster.log.append(CRDS, version.key, {**new, "metadata": metadata})
-
-
-def resources_of(crd: Object) -> tuple[Resource, ...]:
-    """The resources that an Established CRD serves."""
-    return tuple(
-        _resource(crd, version) for version in crd["spec"]["versions"] if version["served"]
-    )
-
-
-def _resource(crd: Object, version: Object) -> Resource:
-    spec, names = crd["spec"], crd["status"]["acceptedNames"]
-    schema = version.get("schema", {}).get("openAPIV3Schema")
-    subresources = version.get("subresources") or {}
-    alive = "deletionTimestamp" not in crd["metadata"]
-    return Resource(
-        group=spec["group"],
-        version=version["name"],
-        plural=names["plural"],
-        kind=names["kind"],
-        namespaced=spec["scope"] == "Namespaced",
-        singular=names.get("singular", ""),
-        list_kind=names.get("listKind", ""),
-        short_names=tuple(names.get("shortNames", ())),
-        categories=tuple(names.get("categories", ())),
-        verbs=ALL_VERBS if alive else TERMINATING_VERBS,
-        columns=tuple(_columns(version)),
-        selectable_fields=tuple(each["jsonPath"] for each in version.get("selectableFields", ())),
-        schema=schema,
-        structural=Structural(schema) if schema is not None else None,
-        status="status" in subresources,
-        scale=subresources.get("scale"),
-        creatable=alive,
-    )
-
-
-def _columns(version: Object) -> Iterator[Column]:
-    for column in version.get("additionalPrinterColumns", ()):
-        yield Column(
-            name=column["name"],
-            type=column["type"],
-            path=column["jsonPath"],
-            format=column.get("format", ""),
-            description=column.get("description", ""),
-            priority=column.get("priority", 0),
-        )
 
 
 def _collection(crd: Object) -> GroupResource:

@@ -12,7 +12,7 @@ from dyninformer.testing.cluster.schema import admit
 from dyninformer.testing.cluster.strategies import strategy_of
 from dyninformer.testing.cluster.typed import read_typed
 from dyninformer.testing.cluster.write_options import WriteOptions
-from dyninformer.testing.status import ApiError, bad_request, cause, conflict, invalid
+from dyninformer.testing.status import ApiError, bad_request, cause, conflict, invalid, warned
 
 Object = dict[str, Any]
 Warnings = tuple[str, ...]
@@ -20,11 +20,11 @@ Warnings = tuple[str, ...]
 
 def read_object(resource: Resource, body: Object, options: WriteOptions) -> tuple[Object, Warnings]:
     """The object of a body: typed, pruned, defaulted, with well-formed metadata."""
-    if resource.builtin:
-        _require_builtin_type(resource, body)
-    else:
-        _require_kind(resource, body)
     try:
+        if resource.builtin:
+            _require_builtin_type(resource, body)
+        else:
+            _require_kind(resource, body, options)
         return _read(resource, body, options)
     except UnreadableError as error:
         kind, version = resource.kind, resource.version
@@ -121,7 +121,7 @@ def wrong_uid(resource: Resource, key: Key, uid: str, actual: str) -> ApiError:
     return conflict(resource.group, resource.plural, key.name, why)
 
 
-def _require_kind(resource: Resource, body: Object) -> None:
+def _require_kind(resource: Resource, body: Object, options: WriteOptions) -> None:
     """A custom resource says itself what it is."""
     version = body.get("apiVersion") or ""
     if not body.get("kind"):
@@ -130,11 +130,28 @@ def _require_kind(resource: Resource, body: Object) -> None:
             "Object 'Kind' is missing"
         )
     if version != resource.api_version:
-        raise bad_request(
-            f"the API version in the data ({version}) does not match the expected "
-            f"API version ({resource.api_version})"
-        )
+        with warned(_strange_fields(resource, body, options)):
+            raise bad_request(
+                f"the API version in the data ({version}) does not match the expected "
+                f"API version ({resource.api_version})"
+            )
     _require_same_type(resource, body)
+
+
+def _strange_fields(resource: Resource, body: Object, options: WriteOptions) -> Warnings:
+    """The warnings about a body of a version that the CRD does not have: it has no fields."""
+    version = str(body["apiVersion"]).rpartition("/")[2] if body.get("apiVersion") else ""
+    if version in resource.siblings:
+        return ()
+    metadata, unknown = read_typed(resource, {"metadata": body.get("metadata")})
+    unknown += sorted(name for name in body if name not in metadata)
+    complaints = (*options.duplicates, *(f'unknown field "{path}"' for path in unknown))
+    if complaints and options.strict:
+        raise bad_request(
+            f'{resource.kind} in version "{version}" cannot be handled as a {resource.kind}: '
+            f"strict decoding error: {', '.join(complaints)}"
+        )
+    return complaints if options.warns else ()
 
 
 def _require_named_type(changed: Any) -> None:

@@ -34,23 +34,14 @@ def ordered(metadata: Mapping[str, Any]) -> Object:
 
 def creation_causes(resource: Resource, metadata: Object) -> Causes:
     """What is wrong with the metadata of a new object."""
-    rule = names.name_rule(resource.group, resource.plural)
-    found: Causes = []
-    prefix = metadata.get("generateName", "")
-    if prefix:
-        masked = prefix[:-1] + "a" if prefix.endswith("-") else prefix
-        found += [invalid_value("metadata.generateName", prefix, why) for why in rule(masked)]
+    found = _prefix(resource, metadata)
     name = metadata.get("name", "")
     if not name:
         found.append(required("metadata.name", "name or generateName is required"))
     else:
+        rule = names.name_rule(resource.group, resource.plural)
         found += [invalid_value("metadata.name", name, why) for why in rule(name)]
-    return found + content_causes(metadata)
-
-
-def content_causes(metadata: Object) -> Causes:
-    """What is wrong with labels, annotations, owners and finalizers."""
-    return [*_labels(metadata), *_annotations(metadata), *_owners(metadata), *_finalizers(metadata)]
+    return [*found, *_described(metadata), *_finalizers(metadata), *_bare(resource, metadata)]
 
 
 def finalizer_warnings(metadata: Object, before: Object) -> tuple[str, ...]:
@@ -64,24 +55,54 @@ def finalizer_warnings(metadata: Object, before: Object) -> tuple[str, ...]:
     )
 
 
-def update_causes(metadata: Object, before: Object) -> Causes:
-    """What is wrong with an object's new metadata, seen against the old."""
-    found: Causes = []
+def update_causes(resource: Resource, metadata: Object, before: Object) -> Causes:
+    """What is wrong with an object's new metadata, seen against the old.
+
+    The real server looks more than once, at some kinds more often than at others, and each
+    time says what it finds.
+    """
+    whole = [*_described(metadata), *_finalizers(metadata)]
+    against = [*_immutable(metadata, before), *_described(metadata)]
+    found = [*whole, *against, *against]
+    if _has_core_rules(resource):
+        bare = list(_bare(resource, metadata))
+        found += [*bare, *_prefix(resource, metadata), *whole, *bare]
+    return found
+
+
+def _has_core_rules(resource: Resource) -> bool:
+    return resource.builtin and resource.group != "apiextensions.k8s.io"
+
+
+def _prefix(resource: Resource, metadata: Object) -> Causes:
+    prefix = metadata.get("generateName", "")
+    if not prefix:
+        return []
+    rule = names.name_rule(resource.group, resource.plural)
+    masked = prefix[:-1] + "a" if prefix.endswith("-") else prefix
+    return [invalid_value("metadata.generateName", prefix, why) for why in rule(masked)]
+
+
+def _immutable(metadata: Object, before: Object) -> Iterator[Object]:
     for name in IMMUTABLE:
         given, kept = metadata.get(name), before.get(name)
         if given != kept:
-            found.append(invalid_value(f"metadata.{name}", given, "field is immutable"))
-    if before.get("deletionTimestamp"):
-        old = before.get("finalizers", ())
-        new = [name for name in metadata.get("finalizers", ()) if name not in old]
-        if new:
-            listed = ", ".join(f'"{name}"' for name in new)
-            why = (
-                "Forbidden: no new finalizers can be added if the object is being deleted, "
-                f"found new finalizers []string{{{listed}}}"
-            )
-            found.append(cause("FieldValueForbidden", why, "metadata.finalizers"))
-    return found + content_causes(metadata)
+            yield invalid_value(f"metadata.{name}", given, "field is immutable")
+    old = before.get("finalizers", ())
+    new = [name for name in metadata.get("finalizers", ()) if name not in old]
+    if new and before.get("deletionTimestamp"):
+        listed = ", ".join(f'"{name}"' for name in new)
+        why = (
+            "Forbidden: no new finalizers can be added if the object is being deleted, "
+            f"found new finalizers []string{{{listed}}}"
+        )
+        yield cause("FieldValueForbidden", why, "metadata.finalizers")
+
+
+def _described(metadata: Object) -> Iterator[Object]:
+    yield from _labels(metadata)
+    yield from _annotations(metadata)
+    yield from _owners(metadata)
 
 
 def _labels(metadata: Object) -> Iterator[Object]:
@@ -127,3 +148,13 @@ def _finalizers(metadata: Object) -> Iterator[Object]:
     for name in metadata.get("finalizers", ()):
         for why in names.qualified(name):
             yield invalid_value("metadata.finalizers", name, why)
+
+
+def _bare(resource: Resource, metadata: Object) -> Iterator[Object]:
+    """Finalizers of built-in kinds say whose they are."""
+    if not _has_core_rules(resource):
+        return
+    for index, name in enumerate(metadata.get("finalizers", ())):
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid_value(f"metadata.finalizers[{index}]", name, why)

@@ -72,6 +72,8 @@ class Resource:
     """A PUT of an object that is not there creates it (leases, say)."""
     returns_deleted: bool = False
     """A DELETE that removes the object answers with the object, not with a Status."""
+    siblings: tuple[str, ...] = ()
+    """Every version of the CRD that serves it, this one and those not served too."""
 
     @property
     def collection(self) -> GroupResource:

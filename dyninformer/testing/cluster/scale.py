@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dyninformer.testing.cluster.causes import invalid_value
+from dyninformer.testing.cluster.paths import value_at, with_value_at
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.schema import value_at, with_value_at
 from dyninformer.testing.status import ApiError, bad_request, invalid
 
 Object = dict[str, Any]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from dyninformer.testing.cluster.bodies import UnreadableError
-from dyninformer.testing.cluster.causes import invalid_value
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.validation import RULES_SKIPPED, schema_causes
+from dyninformer.testing.cluster.scale_paths import scale_spec_causes, scale_status_causes
+from dyninformer.testing.cluster.validation import RULES_SKIPPED, schema_causes, status_causes
 
 Object = dict[str, Any]
 Causes = list[Object]
@@ -49,17 +49,18 @@ def admit(
     return prepare_for_read(resource, obj), warnings
 
 
-def content_causes(resource: Resource, obj: Object) -> Causes:
+def content_causes(resource: Resource, obj: Object, subresource: str = "") -> Causes:
     """What is wrong with an object by its CRD's schema and scale subresource."""
     if resource.structural is None:
         return []
-    found = schema_causes(resource.structural, obj)
-    if resource.scale is not None:
-        path = str(resource.scale.get("specReplicasPath", ""))
-        replicas = value_at(obj, path)
-        if isinstance(replicas, int) and replicas < 0:
-            found.append(invalid_value(path, replicas, "should be a non-negative integer"))
-    return found
+    paths = resource.scale or {}
+    if subresource == "status":
+        return [*status_causes(resource.structural, obj), *scale_status_causes(paths, obj)]
+    return [
+        *schema_causes(resource.structural, obj),
+        *scale_spec_causes(paths, obj),
+        *scale_status_causes(paths, obj),
+    ]
 
 
 def with_rules_note(resource: Resource, causes: Causes) -> Causes:
@@ -71,22 +72,3 @@ def with_rules_note(resource: Resource, causes: Causes) -> Causes:
     if blocking and resource.structural is not None and resource.structural.has_rules:
         return [*causes, RULES_SKIPPED]
     return causes
-
-
-def value_at(obj: Object, path: str) -> Any:
-    """The value at a simple path such as ``.spec.replicas``; None if there is none."""
-    value: Any = obj
-    for step in path.strip(".").split("."):
-        if not isinstance(value, dict):
-            return None
-        value = value.get(step)
-    return value
-
-
-def with_value_at(obj: Object, path: str, value: Any) -> Object:
-    """``obj`` with another value at a simple path, everything else shared."""
-    step, _, rest = path.strip(".").partition(".")
-    if not rest:
-        return {**obj, step: value}
-    below = obj.get(step)
-    return {**obj, step: with_value_at(below if isinstance(below, dict) else {}, rest, value)}

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from dyninformer.testing.cluster.causes import invalid_value, required, unsupported
+from dyninformer.testing.cluster.patterns import compiled_pattern
 from dyninformer.testing.cluster.structural import Structural
-from dyninformer.testing.cluster.validation import compiled_pattern, schema_causes
+from dyninformer.testing.cluster.validation import schema_causes
 from dyninformer.testing.status import cause
 
 Object = dict[str, Any]

@@ -69,11 +69,10 @@ def update(cluster: Cluster, draft: Draft, live: Version) -> WriteResult:
 
 def _require_valid(draft: Draft, obj: Object, before: Object) -> None:
     resource = draft.resource
-    found = update_causes(obj["metadata"], before["metadata"])
-    found += found  # the real server looks at metadata twice, and says so
+    found = update_causes(resource, obj["metadata"], before["metadata"])
     if not draft.subresource:
         found += strategy_of(resource).causes(obj, before)
-    found += content_causes(resource, obj)
+    found += content_causes(resource, obj, draft.subresource)
     if found:
         causes = with_rules_note(resource, found)
         raise invalid(resource.group, resource.kind, obj["metadata"]["name"], causes)

@@ -1,21 +1,17 @@
 """An object against a CRD's schema: every field at fault, in the server's words.
 
-Patterns run on Python's ``re``, which, unlike the server's engine, can backtrack for
-very long: they come from whoever wrote the CRD, and are trusted as much. A pattern that
-``re`` does not know is not checked. CEL rules are not evaluated.
+CEL rules are not evaluated.
 """
 
 from __future__ import annotations
 
 import math
-import re
-import warnings
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from dyninformer.testing.cluster.causes import invalid_value, required, shown
 from dyninformer.testing.cluster.formats import has_format
+from dyninformer.testing.cluster.patterns import matches
 from dyninformer.testing.cluster.structural import Structural
 from dyninformer.testing.cluster.structure import structure_causes
 from dyninformer.testing.status import cause
@@ -45,6 +41,22 @@ def schema_causes(structural: Structural, obj: Object) -> Causes:
     found += _restricted_metadata(structural, obj)
     found += structure_causes(structural, obj, "", root=True)
     return found
+
+
+def status_causes(structural: Structural, obj: Object) -> Causes:
+    """The same for a write to status alone: messages name fields from status on."""
+    node = structural.properties.get("status")
+    found: Causes = []
+    if node is not None and "status" in obj:
+        found += [_in_status(each) for each in _value(node.raw, obj["status"], "")]
+    return [*found, *structure_causes(structural, obj, "", root=True)]
+
+
+def _in_status(found: Object) -> Object:
+    where = found["field"]
+    if where == "<nil>":
+        return found
+    return {**found, "field": f"status.{where}" if where else "status"}
 
 
 def _without_properties(raw: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -109,9 +121,9 @@ def _type_of(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return "integer"
-    names = {float: "number", str: "string", list: "array"}
+    names = {int: "integer", float: "number", str: "string", list: "array"}
     return names.get(type(value), "object")
 
 
@@ -138,35 +150,9 @@ def _string(schema: Mapping[str, Any], value: str, where: str) -> Causes:
         return [
             invalid_value(where, value, f"{where} in body should be at least {least} chars long")
         ]
-    if pattern and not _matches(pattern, value):
+    if pattern and not matches(pattern, value):
         return [invalid_value(where, value, f"{where} in body should match '{pattern}'")]
     return []
-
-
-@lru_cache(maxsize=1024)
-def compiled_pattern(pattern: str) -> re.Pattern[str] | None:
-    """A Go pattern as Python's, None if it has what Python does not know."""
-    translated = re.sub(r"\\z", r"\\Z", pattern)
-    for name, members in _POSIX.items():
-        translated = translated.replace(f"[:{name}:]", members)
-    translated = re.sub(r"(?<!\\)((?:\\\\)*)\$(?=\)|\||$)", r"\1\\Z", translated)
-    try:
-        with warnings.catch_warnings():  # what may change in Python's patterns is no concern here
-            warnings.simplefilter("ignore")
-            return re.compile(translated, re.ASCII)
-    except (re.error, RecursionError, OverflowError):
-        return None
-
-
-_POSIX = {
-    "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z",
-    "space": r"\s", "word": r"\w", "xdigit": "0-9A-Fa-f",
-}  # fmt: skip
-
-
-def _matches(pattern: str, value: str) -> bool:
-    compiled = compiled_pattern(pattern)
-    return compiled is None or compiled.search(value) is not None
 
 
 def _number(schema: Mapping[str, Any], value: float, where: str) -> Causes:

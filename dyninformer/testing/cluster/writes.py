@@ -41,7 +41,7 @@ from dyninformer.testing.cluster.write_options import (
     WriteResult,
     wrong_patch_type,
 )
-from dyninformer.testing.status import cause, invalid, not_found
+from dyninformer.testing.status import cause, invalid, not_found, warned
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
@@ -65,7 +65,8 @@ class Writer:
         """Create an object in a namespace ("" for a cluster-scoped resource)."""
         with self._cluster.writing():
             obj, warnings = read_object(resource, body, options)
-            return create(self._cluster, Draft(resource, obj, options, warnings), namespace)
+            with warned(warnings):
+                return create(self._cluster, Draft(resource, obj, options, warnings), namespace)
 
     def replace(
         self,
@@ -81,22 +82,9 @@ class Writer:
             if subresource == "scale":
                 return self._replace_scale(resource, key, body, options)
             obj, warnings = read_object(resource, body, options)
-            require_name(obj, key)
-            draft = Draft(
-                resource, placed(resource, obj, key.namespace), options, warnings, subresource
-            )
-            live = self._cluster.log.get(resource.collection, key)
-            if live is None and resource.creates_on_update and not subresource:
-                return create(self._cluster, draft, key.namespace)
-            live = self._live(resource, key)
-            if require_revision(obj) is None and not resource.builtin:
-                why = "Invalid value: 0: must be specified for an update"
-                found = cause("FieldValueInvalid", why, "metadata.resourceVersion")
-                raise invalid(resource.group, resource.plural, key.name, [found])
-            uid, actual = obj["metadata"].get("uid"), live.object["metadata"]["uid"]
-            if uid and uid != actual:
-                raise wrong_uid(resource, key, uid, actual)
-            return update(self._cluster, draft, live)
+            with warned(warnings):
+                draft = Draft(resource, obj, options, warnings, subresource)
+                return self._replace(draft, key)
 
     def patch(  # noqa: PLR0917  what, where, how, with what: as a request says it
         self,
@@ -125,9 +113,11 @@ class Writer:
                 return self._replace_scale(resource, key, changed, options)
             changed = _patched(resource, current, patch_type, patch)
             obj, warnings = read_patched(resource, changed, options)
-            require_name(obj, key)
-            obj = placed(resource, obj, key.namespace)
-            return update(self._cluster, Draft(resource, obj, options, warnings, subresource), live)
+            with warned(warnings):
+                require_name(obj, key)
+                obj = placed(resource, obj, key.namespace)
+                draft = Draft(resource, obj, options, warnings, subresource)
+                return update(self._cluster, draft, live)
 
     def delete(self, resource: Resource, key: Key, options: DeleteOptions) -> Object:
         """Delete an object, or mark it until its finalizers are done with it.
@@ -163,6 +153,24 @@ class Writer:
         if live is None:
             raise not_found(resource.group, resource.plural, key.name)
         return live
+
+    def _replace(self, draft: Draft, key: Key) -> WriteResult:
+        resource = draft.resource
+        require_name(draft.object, key)
+        draft = replace(draft, object=placed(resource, draft.object, key.namespace))
+        metadata = draft.object["metadata"]
+        live = self._cluster.log.get(resource.collection, key)
+        if live is None and resource.creates_on_update and not draft.subresource:
+            return create(self._cluster, draft, key.namespace)
+        live = self._live(resource, key)
+        if require_revision(draft.object) is None and not resource.builtin:
+            why = "Invalid value: 0: must be specified for an update"
+            found = cause("FieldValueInvalid", why, "metadata.resourceVersion")
+            raise invalid(resource.group, resource.plural, key.name, [found])
+        uid, actual = metadata.get("uid"), live.object["metadata"]["uid"]
+        if uid and uid != actual:
+            raise wrong_uid(resource, key, uid, actual)
+        return update(self._cluster, draft, live)
 
     def _replace_scale(
         self, resource: Resource, key: Key, body: Object, options: WriteOptions

@@ -34,3 +34,8 @@ def test_text_is_quoted_as_go_quotes_it(value: Any, text: str) -> None:
 def test_what_is_written_reads_back(text: str) -> None:
     """Any string comes back as that string."""
     assert yaml.safe_load(write_yaml({"k": text})) == {"k": text}
+
+
+def test_other_readers_of_yaml_are_left_as_they_are() -> None:
+    """The dialect is this server's own: PyYAML reads for everybody else as ever."""
+    assert yaml.safe_load("n") == "n"
