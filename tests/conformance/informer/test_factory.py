@@ -1,0 +1,301 @@
+"""One informer per resource: S1-S5."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from dyninformer import (
+    EventType,
+    GroupVersionResource,
+    InformerState,
+    ListOptions,
+    OptionsConflictError,
+    ResourceOptions,
+    StoppedError,
+)
+from dyninformer.testing.api_server import ApiServer
+from dyninformer.testing.faults import BlackHole, Faults, HttpStatus
+from tests.conformance.cluster import Collection
+from tests.conformance.informer.conftest import Factories
+from tests.conformance.informer.stage import (
+    BLOBS,
+    PATIENCE,
+    WIDGETS,
+    Counts,
+    Heard,
+    on_embedded,
+    reason_of,
+    seen,
+)
+from tests.conformance.shapes import widget
+from tests.conformance.wire import until
+
+
+@on_embedded
+def test_s01_threads_that_ask_at_once_get_one_informer(factories: Factories) -> None:
+    """However many threads ask, and however they spell it, there is one informer."""
+    factory = factories()
+    spellings = [WIDGETS, "widgets.v1.ex.io", "ex.io/v1/widgets", "wd", "Widget"] * 6
+    gate = threading.Barrier(len(spellings))
+    found: list[Any] = []
+
+    def ask(spelling: Any) -> None:
+        gate.wait()
+        found.append(factory.for_resource(spelling))
+
+    threads = [threading.Thread(target=ask, args=(each,)) for each in spellings]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == len(spellings)
+    assert len({id(each) for each in found}) == 1
+
+
+def test_s02_namespace_and_selector_hold_for_list_and_watch(
+    factories: Factories, widgets: Collection, other: Collection
+) -> None:
+    """What is not selected is neither listed nor heard of later."""
+    other.create(widget("else", labels={"app": "shop"}))
+    widgets.create(widget("before", labels={"app": "shop"}))
+    widgets.create(widget("unmeant", labels={"app": "mail"}))
+
+    def tweak(options: ListOptions) -> None:
+        options.label_selector = "app=shop"
+
+    factory = factories(tweak_list_options=tweak)
+    found, heard = factory.for_resource(WIDGETS), Heard()
+    found.informer.add_event_handler(heard)
+    factory.sync(PATIENCE)
+    other.create(widget("elsewhere", labels={"app": "shop"}))
+    widgets.create(widget("unmeant-too", labels={"app": "mail"}))
+    seen(found.informer, widgets.create(widget("after", labels={"app": "shop"})))
+    heard.wait("ADDED", "after")
+    assert heard.told == [("ADDED", "before"), ("ADDED", "after")]
+    assert sorted(found.lister.keys()) == [
+        f"{widgets.namespace}/after",
+        f"{widgets.namespace}/before",
+    ]
+
+
+@on_embedded
+def test_s02_list_and_watch_ask_with_the_same_selectors(
+    server: ApiServer, factories: Factories, widgets: Collection
+) -> None:
+    """Every request for the collection carries both selectors, and the tweak runs once."""
+    tweaked: list[ListOptions] = []
+
+    def tweak(options: ListOptions) -> None:
+        tweaked.append(options)
+        options.field_selector = "spec.color=red"
+
+    factory = factories(tweak_list_options=tweak)
+    factory.for_resource(WIDGETS, label_selector="a=b", watch_list=False)
+    factory.sync(PATIENCE)
+    path = widgets.path
+    until(lambda: any(r.verb == "watch" and r.path == path for r in server.requests))
+    asked = [r for r in server.requests if r.path == path]
+    assert {r.verb for r in asked} == {"list", "watch"}
+    assert {(r.param("labelSelector"), r.param("fieldSelector")) for r in asked} == {
+        ("a=b", "spec.color=red")
+    }
+    assert len(tweaked) == 1
+
+
+def test_s02_several_namespaces_are_one_informer(
+    factories: Factories, widgets: Collection, other: Collection
+) -> None:
+    """Objects of all of them are in one cache, each told once, though one was named twice."""
+    widgets.fill("a")
+    other.fill("b")
+    spaces = [widgets.namespace, other.namespace, widgets.namespace]
+    factory = factories(namespace=spaces)
+    found, heard = factory.for_resource(WIDGETS), Heard()
+    found.informer.add_event_handler(heard)
+    factory.sync(PATIENCE)
+    other.fill("c")
+    heard.wait("ADDED", "c")
+    assert sorted(heard.told) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+    assert [o["metadata"]["name"] for o in found.lister.by_namespace(widgets.namespace)] == ["a"]
+
+
+@on_embedded
+def test_s02_a_namespace_that_fails_touches_no_other(
+    faults: Faults, factories: Factories, widgets: Collection, other: Collection
+) -> None:
+    """While one is refused the other is watched; synced, and a version, come with the last."""
+    widgets.fill("a")
+    other.fill("b")
+    factory = factories(namespace=[widgets.namespace, other.namespace])
+    found, heard = factory.for_resource(WIDGETS), Heard()
+    found.informer.add_event_handler(heard)
+    with faults.add(HttpStatus(403), namespace=other.namespace):
+        factory.start()
+        heard.wait("ADDED", "a")
+        reason_of(found.informer, "forbidden")
+        widgets.fill("c")
+        heard.wait("ADDED", "c")
+        assert not found.informer.has_synced()
+        assert found.informer.last_sync_resource_version() == ""
+    assert factory.wait_for_cache_sync(PATIENCE)
+    assert found.informer.last_sync_resource_version()
+    assert heard.wait("ADDED", "b").object["metadata"]["namespace"] == other.namespace
+
+
+@on_embedded
+def test_s03_start_again_starts_only_what_is_new(
+    server: ApiServer, factories: Factories, widgets: Collection
+) -> None:
+    """A second start asks nothing more for what runs."""
+    factory = factories()
+    factory.for_resource(WIDGETS)
+    factory.sync(PATIENCE)
+
+    def asked() -> int:
+        return sum(r.path == widgets.path for r in server.requests)
+
+    before = asked()
+    factory.for_resource(BLOBS)
+    assert factory.status()[BLOBS].state is InformerState.WAITING
+    factory.start()
+    assert factory.sync(PATIENCE) == {WIDGETS: True, BLOBS: True}
+    assert asked() == before
+
+
+def test_s03_after_shutdown_reads_work_and_starts_do_not(
+    factories: Factories, widgets: Collection
+) -> None:
+    """What was held is there; who asks for more is told that the factory has ended."""
+    widgets.fill("a")
+    factory = factories()
+    found = factory.for_resource(WIDGETS)
+    factory.sync(PATIENCE)
+    assert factory.shutdown(5)
+    assert factory.for_resource(WIDGETS) is found
+    assert found.lister.get("a", widgets.namespace)["kind"] == "Widget"
+    with pytest.raises(StoppedError):
+        factory.start()
+    with pytest.raises(StoppedError):
+        factory.for_resource(BLOBS)
+
+
+def test_s04_a_removed_informer_can_be_asked_for_anew(
+    factories: Factories, widgets: Collection
+) -> None:
+    """Other options conflict while it runs; once it is removed there is a fresh one with them."""
+    widgets.create(widget("a", labels={"app": "shop"}))
+    widgets.fill("b")
+    factory = factories()
+    first = factory.for_resource(WIDGETS)
+    factory.sync(PATIENCE)
+    with pytest.raises(OptionsConflictError, match=r"factory\.remove"):
+        factory.for_resource(WIDGETS, label_selector="app=shop")
+    assert factory.remove(WIDGETS)
+    second = factory.for_resource(WIDGETS, label_selector="app=shop")
+    factory.sync(PATIENCE)
+    assert second is not first
+    assert len(first.lister) == 2
+    assert second.lister.keys() == [f"{widgets.namespace}/a"]
+
+
+@on_embedded
+def test_s04_a_stopped_informer_is_replaced_by_a_fresh_one(
+    factories: Factories, widgets: Collection
+) -> None:
+    """Who asks after an informer was stopped by itself gets one that runs."""
+    factory = factories()
+    first = factory.for_resource(WIDGETS)
+    factory.sync(PATIENCE)
+    assert first.informer.stop(5)
+    second = factory.for_resource(WIDGETS)
+    factory.sync(PATIENCE)
+    widgets.fill("a")
+    until(lambda: f"{widgets.namespace}/a" in second.lister)
+    assert second is not first
+
+
+@on_embedded
+def test_s05_each_handler_is_told_again_at_its_own_period(
+    server: ApiServer, factories: Factories, widgets: Collection
+) -> None:
+    """The factory's period holds where the handler names none, 0 is off, nothing is asked."""
+    widgets.fill("a", "b")
+    factory = factories(resync=1)
+    informer = factory.for_resource(WIDGETS).informer
+    usual, never, own = Heard(), Heard(), Heard()
+    informer.add_event_handler(usual)
+    informer.add_event_handler(never, resync=0)
+    informer.add_event_handler_with_resync_period(own, 1.5)
+    factory.sync(PATIENCE)
+    before = len([r for r in server.requests if r.path == widgets.path])
+    own.wait("SYNC", "b")
+    usual.wait("SYNC", "b")
+    assert never.told == [("ADDED", "a"), ("ADDED", "b")]
+    sync = own.wait("SYNC", "a")
+    assert sync.object == sync.old
+    assert len([r for r in server.requests if r.path == widgets.path]) == before
+
+
+@on_embedded
+def test_s05_a_period_below_a_second_is_a_mistake(factories: Factories) -> None:
+    """On the factory, on the resource, on the handler."""
+    factory = factories()
+    informer = factory.for_resource(WIDGETS).informer
+    for attempt in (
+        lambda: factories(resync=0.5),
+        lambda: ResourceOptions(resync=0.5),
+        lambda: informer.add_event_handler(Heard(), resync=0.5),
+    ):
+        with pytest.raises(ValueError, match="1 second"):
+            attempt()
+
+
+@on_embedded
+def test_s05_a_handler_that_is_still_busy_skips_the_next_resync(
+    factories: Factories, widgets: Collection
+) -> None:
+    """It is counted, and the handler is told once more when it is through."""
+    widgets.fill("a")
+    counts, free = Counts(), threading.Event()
+
+    def block(event: Any) -> None:
+        if event.type is EventType.SYNC:
+            free.wait(PATIENCE)
+
+    factory = factories(metrics=counts)
+    heard = Heard(block)
+    factory.for_resource(WIDGETS).informer.add_event_handler(heard, resync=1)
+    factory.sync(PATIENCE)
+    until(lambda: counts["resyncs_skipped"], PATIENCE)
+    free.set()
+    heard.wait("SYNC", "a")
+
+
+def test_s33_a_custom_resource_that_is_not_installed_may_be_asked_for(
+    factories: Factories, group: str
+) -> None:
+    """It is no error; the status says that it does not exist."""
+    factory = factories()
+    missing = GroupVersionResource(group, "v1", "rows")
+    informer = factory.for_resource(missing).informer
+    factory.start()
+    until(lambda: informer.status().state is InformerState.ABSENT, PATIENCE)
+    assert f"no CustomResourceDefinition rows.{group}" in informer.status().reason
+
+
+@on_embedded
+def test_s02_versions_are_unknown_until_every_namespace_is_synced(
+    faults: Faults, factories: Factories, widgets: Collection, other: Collection
+) -> None:
+    """A namespace whose server says nothing keeps the informer unsynced."""
+    factory = factories(namespace=[widgets.namespace, other.namespace])
+    informer = factory.for_resource(WIDGETS).informer
+    with faults.add(BlackHole(), namespace=other.namespace) as silence:
+        factory.start()
+        silence.wait_hit()
+        until(lambda: informer.status().last_contact)
+        assert not factory.wait_for_cache_sync(0)
+        assert informer.last_sync_resource_version() == ""
