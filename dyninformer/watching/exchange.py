@@ -31,7 +31,7 @@ from dyninformer.watching.failures import is_stale_connection, unanswered
 from dyninformer.watching.replies import SocketReply
 from dyninformer.watching.transport import Request
 
-__all__ = ["ClientExchange", "Guard", "Origin", "PrivateClient"]
+__all__ = ["ClientExchange", "Guard", "Hook", "Origin", "PrivateClient"]
 
 _CONNECT_SECONDS = 10.0
 _MOST_CONNECTING = 8

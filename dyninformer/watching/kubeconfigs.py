@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from dyninformer.errors import ConfigError
 from dyninformer.watching.failures import without_password
 
-__all__ = ["InCluster", "KubeconfigFiles", "find_configuration", "harmless", "server_and_plugin"]
+__all__ = ["InCluster", "KubeconfigFiles", "Named", "find_configuration", "harmless", "named_in"]
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _DEMO = "Without a cluster at hand, `dyninformer demo` shows it at work on an embedded one."
@@ -41,6 +41,16 @@ class InCluster:
 
     def __str__(self) -> str:
         return "the pod's service account"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a context names. It stays, whatever becomes of the current context meanwhile."""
+
+    context: str
+    server: str
+    plugin: str | None
+    """The command of the user's credential plugin, if there is one."""
 
 
 def find_configuration(
@@ -94,24 +104,19 @@ def _existing(paths: str) -> tuple[str, ...]:
     return tuple(path for path in expanded if os.path.isfile(path))
 
 
-def server_and_plugin(files: KubeconfigFiles, merge: Callable[[], Any]) -> tuple[str, str | None]:
-    """The server of the context, and the command of its user's credential plugin, if any.
+def named_in(files: KubeconfigFiles, merge: Callable[[str], Any]) -> Named:
+    """What the context names: ``files.context``, or the current one of the first file with one.
 
-    ``merge`` gives the merged files as the official client reads them. Raises
-    `ConfigError` if the context, its cluster or the server is not there.
+    ``merge`` is the official client's merger of such files. Raises `ConfigError` if the
+    context, its cluster or the server is not there.
     """
     try:
-        merged = merge()
-        names = [each["name"] for each in merged["contexts"]]
-        current = files.context or merged.safe_get("current-context")
-        problem = _context_problem(files, current, names)
-        if problem is None:
-            context = merged["contexts"].get_with_name(current)["context"]
-            cluster = merged["clusters"].get_with_name(context["cluster"])["cluster"]
-            return without_password(cluster["server"]), _plugin_of(merged, context)
-    except Exception as error:  # noqa: BLE001 - the reader raises what YAML and files do
-        problem = f"cannot use {files}: {harmless(error)}"
-    raise ConfigError(problem)
+        return _named(files, merge(files.joined))
+    except ConfigError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the merger raises what YAML and files do
+        problem = harmless(error)
+    raise ConfigError(f"cannot use {files}: {problem}")
 
 
 def harmless(error: Exception) -> str:
@@ -134,9 +139,28 @@ def _plugin_of(merged: Any, context: Any) -> str | None:
     return None if command is None else str(command)
 
 
-def _context_problem(files: KubeconfigFiles, wanted: str | None, names: list[str]) -> str | None:
-    if wanted in names:
-        return None
+def _named(files: KubeconfigFiles, merger: Any) -> Named:
+    merged = merger.config
+    if merged is None:
+        raise ConfigError(f"cannot use {files}: there is nothing in it")
+    names = [each["name"] for each in merged["contexts"]]
+    current = files.context or _current_context(merger.config_files.values())
+    if current not in names:
+        raise ConfigError(_no_context(files, current, names))
+    context = merged["contexts"].get_with_name(current)["context"]
+    cluster = merged["clusters"].get_with_name(context["cluster"])["cluster"]
+    return Named(current, without_password(cluster["server"]), _plugin_of(merged, context))
+
+
+def _current_context(configs: Iterable[Any]) -> str:
+    """As kubectl has it; the official client takes the last one, or only looks at one file."""
+    for config in configs:
+        if found := config.get("current-context"):
+            return str(found)
+    return ""
+
+
+def _no_context(files: KubeconfigFiles, wanted: str, names: list[str]) -> str:
     has = ", ".join(sorted(names)) or "none"
     if not wanted:
         return f"{files} names no current-context. Pass context=...; it has: {has}"

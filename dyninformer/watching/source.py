@@ -11,6 +11,7 @@ import copy
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from http.client import HTTPException
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
@@ -21,14 +22,14 @@ import urllib3
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.watching.connections import Plumbing, tracked
 from dyninformer.watching.conversation import Conversation
-from dyninformer.watching.exchange import ClientExchange, Guard, PrivateClient
+from dyninformer.watching.exchange import ClientExchange, Guard, Hook, PrivateClient
 from dyninformer.watching.failures import without_password
 from dyninformer.watching.kubeconfigs import (
     InCluster,
     KubeconfigFiles,
     find_configuration,
     harmless,
-    server_and_plugin,
+    named_in,
 )
 from dyninformer.watching.replies import SocketReply
 from dyninformer.watching.transport import JsonReply, Request
@@ -188,10 +189,13 @@ class _Environment:
     """Kubeconfig files, or the service account of a pod."""
 
     def __init__(self, place: KubeconfigFiles | InCluster) -> None:
-        self._place = place
+        self._place: KubeconfigFiles | InCluster = place
         self._plugin: str | None = None
         if isinstance(place, KubeconfigFiles):
-            self.host, self._plugin = _named_in(place)
+            # Only files are read; the official loader runs the plugin as soon as it loads.
+            named = named_in(place, _kubernetes().config.kube_config.KubeConfigMerger)
+            self.host, self._plugin = named.server, named.plugin
+            self._place = replace(place, context=named.context)
         else:
             self.host = place.host
         self._loaded: Configuration | None = None
@@ -283,8 +287,25 @@ def _copy_of(configuration: Configuration, guard: Guard) -> Configuration:
     private.api_key = dict(configuration.api_key)
     private.api_key_prefix = dict(configuration.api_key_prefix)
     if configuration.refresh_api_key_hook is not None:
-        private.refresh_api_key_hook = guard(configuration.refresh_api_key_hook)
+        private.refresh_api_key_hook = guard(_apart(configuration.refresh_api_key_hook))
     return private
+
+
+def _apart(hook: Hook) -> Hook:
+    """The hook, but run on a copy: the official ones put themselves in the place of ours."""
+    name = "refresh_api_key_hook"
+
+    def refresh(configuration: Configuration) -> None:
+        nonlocal hook
+        apart: Any = copy.copy(configuration)
+        apart.api_key = dict(configuration.api_key)
+        apart.refresh_api_key_hook = hook
+        hook(apart)
+        found = vars(apart)
+        hook = found[name] or hook
+        vars(configuration).update({key: found[key] for key in found if key != name})
+
+    return refresh
 
 
 def _private_client(
@@ -314,15 +335,6 @@ def _private_client(
         kubernetes.config.ConfigException,
     )
     return PrivateClient(dynamic.request, manager, failures)
-
-
-def _named_in(files: KubeconfigFiles) -> tuple[str, str | None]:
-    """The server, and the credential plugin if there is one; only files are read for it.
-
-    The official loader runs the plugin as soon as it loads.
-    """
-    merger = _kubernetes().config.kube_config.KubeConfigMerger
-    return server_and_plugin(files, lambda: merger(files.joined).config)
 
 
 def _kubernetes() -> Any:

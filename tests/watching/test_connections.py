@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 import urllib3
-from kubernetes import client as official
 
 from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.testing import ApiServer
@@ -210,9 +209,10 @@ def test_naggles_algorithm_is_off_whatever_the_options(
         add(self, wire)
 
     monkeypatch.setattr(Wires, "add", note)
-    configuration = secure.client().configuration
-    configuration.socket_options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
-    source = make(official.ApiClient(configuration))
+    api = secure.client().client
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    api.rest_client.pool_manager.connection_pool_kw["socket_options"] = options
+    source = make(api)
     reply = source.watch(WATCH)
     (wire,) = born
     sock = wire._socket
