@@ -1,0 +1,1 @@
+"""The ``dyninformer`` command: a shell over the library, in kubectl's words."""

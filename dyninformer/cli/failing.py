@@ -1,0 +1,70 @@
+"""How a command fails: a sentence on stderr, and an exit code that scripts can tell apart."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import typer
+
+from dyninformer import errors
+
+FAILED: Final = 1
+WRONG_USAGE: Final = 2
+UNREACHABLE: Final = 3
+OUT_OF_TIME: Final = 4
+INTERRUPTED: Final = 130
+
+
+class CommandError(errors.DynInformerError):
+    """A failure that a command has worded itself, with its exit code."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def exit_code(error: BaseException) -> int:
+    """The code that a failure ends with."""
+    match error:
+        case CommandError():
+            return error.code
+        case errors.UnreachableError() | errors.ConfigError() | PermissionError():
+            return UNREACHABLE
+        case errors.CacheSyncError() | errors.WaitTimeoutError():
+            return OUT_OF_TIME
+        case (
+            errors.JSONPathError()
+            | errors.SelectorError()
+            | errors.UnknownResourceError()
+            | errors.AmbiguousResourceError()
+            | ValueError()
+        ):
+            return WRONG_USAGE
+        case KeyboardInterrupt():
+            return INTERRUPTED
+        case _:
+            return FAILED
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Tell a failure as one message, without a traceback, and exit with its code.
+
+    An interrupt says nothing. A reader that closes the pipe (``| head``) is no failure.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go; the interpreter must not try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+    except (errors.DynInformerError, ValueError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(exit_code(error)) from None

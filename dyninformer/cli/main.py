@@ -1,0 +1,114 @@
+"""The command's entry point, and its list of subcommands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from dyninformer.cli.failing import reported
+
+_EPILOG = (
+    "Exit codes: 0 done; 1 not met, not found, or failed; 2 wrong usage; 3 the server cannot be "
+    "reached or refuses; 4 out of time; 130 interrupted."
+)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A subcommand as the list of commands shows it; its module has a function ``command``."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "get": Listed("get", "Show objects, once."),
+    "watch": Listed("watch", "Show what changes, as it changes."),
+    "wait": Listed("wait", "Wait until objects meet a condition."),
+    "count": Listed("count", "Count objects by what a path finds in them, live."),
+    "record": Listed("record", "Keep a stream of events in a file, with their times."),
+    "replay": Listed("replay", "Serve a recording again, at any speed."),
+    "serve": Listed("serve", "Serve a folder of YAML as a read-only API."),
+    "demo": Listed("demo", "See it work, on a cluster in this process."),
+    "resources": Listed("resources", "List what the server has, with every spelling."),
+    "doctor": Listed("doctor", "Say why a watch does not work, and what to do."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """Imports a subcommand's module when it is called: ``--help`` shall cost nothing."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The subcommands, in the order in which one meets them."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
+        """What the list of commands shows: a name and a line of help."""
+        del ctx
+        listed = COMMANDS.get(cmd_name)
+        return TyperCommand(cmd_name, help=listed.help) if listed else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called, with its arguments."""
+        if args and args[0] in COMMANDS:
+            return args[0], loaded(args[0]), args[1:]
+        return super().resolve_command(ctx, args)
+
+
+def loaded(name: str) -> Any:
+    """The whole subcommand, from its module; its failures are told as `failing` says."""
+    command: Callable[..., None] = import_module(f"dyninformer.cli.{COMMANDS[name].module}").command
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        with reported():
+            command(*args, **kwargs)
+
+    own = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    own.command(name)(run)
+    return typer.main.get_command(own)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version  # noqa: PLC0415 - only for this
+
+        typer.echo(f"dyninformer {version('dyninformer')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _global(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Watch any Kubernetes resource: live, and without forgetting."""
+    del version
+
+
+def main() -> None:
+    """Run the command line. Also installed as the kubectl plugin ``kubectl informer``."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

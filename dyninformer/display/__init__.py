@@ -1,0 +1,1 @@
+"""What people are shown of cluster data: safe text, tables, differences."""
