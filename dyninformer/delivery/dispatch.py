@@ -165,10 +165,6 @@ class Dispatcher:
             shown, queue, subscriber.sync, partial(self._end, subscriber), worker.tells_here
         )
 
-    def remove(self, registration: Registration) -> None:
-        """Remove a handler: ``Registration.remove`` by another name."""
-        registration.remove()
-
     def events(
         self,
         *,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
-from dyninformer.threads import OwnThread, runs_for, spawn
+from dyninformer.threads import runs_for, spawn
 
 Act: TypeAlias = Callable[[], None]
 
@@ -57,8 +57,8 @@ class Timers:
         self._owner = owner
         self._changed = threading.Condition(threading.Lock())  # guards all that follows
         self._heap: Heap = []
-        self._thread: OwnThread | None = None
-        self._running = False
+        self._thread: threading.Thread | None = None
+        self._running = False  # set and unset by the thread
         self._stopped = False
 
     def call_later(self, delay: float, act: Act) -> Timer:
@@ -71,10 +71,10 @@ class Timers:
             if self._stopped:
                 return timer
             heapq.heappush(self._heap, timer)
-            begin, self._running = not self._running, True
             self._changed.notify()
-        if begin:
-            self._begin()
+            running = self._running
+        if not running:
+            spawn(self._owner, "dyninformer timers", self._run)
         return timer
 
     def cancel(self, timer: Timer) -> None:
@@ -108,15 +108,12 @@ class Timers:
         self._running = False
         self._stopped = True
 
-    def _begin(self) -> None:
-        try:
-            self._thread = spawn(self._owner, "dyninformer timers", self._run)
-        except BaseException:
-            with self._changed:
-                self._running = False  # the next timer tries again
-            raise
-
     def _run(self) -> None:
+        with self._changed:
+            if self._running:
+                return  # two were set at once, and either started a thread
+            self._running = True
+            self._thread = threading.current_thread()
         while (timer := self._next()) is not None:
             try:
                 timer.act()

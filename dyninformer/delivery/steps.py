@@ -92,22 +92,24 @@ class ViewWalk(Walk):
     def __init__(self, view: View, *, sync: bool) -> None:
         super().__init__()
         self._view = view
-        self._keys = view.keys()
+        self._keys: Keys | None = None
         self._sync = sync
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._view)
 
     def step(self, at: int) -> Change:
         """The object at this place."""
-        key = self._keys[at]
+        key = self.keys()[at]
         payload = self._view.get(key)
         if self._sync:
             return Step(key, payload, payload, sync=True)
         return Change(key, None, payload, initial=True)
 
     def keys(self) -> Keys:
-        """The keys of the view."""
+        """The keys of the view, put together by who first walks, not by who makes the walk."""
+        if self._keys is None:
+            self._keys = self._view.keys()
         return self._keys
 
 

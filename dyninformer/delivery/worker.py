@@ -45,7 +45,8 @@ class Worker:
         self._queue = queue
         self._handler = handler
         self._metrics = metrics
-        self._thread: threading.Thread | None = None  # guarded by the informer's lock
+        self._active = False  # guarded by the informer's lock, as is the next
+        self._thread: threading.Thread | None = None  # the last that was active
         self._ended = threading.Event()  # no thread, and none was summoned
         self._ended.set()
 
@@ -77,15 +78,15 @@ class Worker:
     def join(self, timeout: float | None) -> bool:
         """Wait until the thread has ended; the queue has been closed. False at the timeout."""
         until = None if timeout is None else time.monotonic() + timeout
-        thread = self._thread
         if not self._ended.wait(timeout):
             return False
-        if thread is not None:  # it has nothing left to do but to end
-            thread.join(None if until is None else max(0.0, until - time.monotonic()))
+        if self._thread is not None:  # it has nothing left to do but to end
+            self._thread.join(None if until is None else max(0.0, until - time.monotonic()))
         return True
 
     def after_fork(self) -> None:
         """In a child, where the thread does not live."""
+        self._active = False
         self._thread = None
         self._ended = threading.Event()
         self._ended.set()
@@ -93,8 +94,9 @@ class Worker:
     def _run(self) -> None:
         with self._store.lock:
             self._summons.claim(self)
-            if self._thread is not None or self.ended:
+            if self._active or self.ended:
                 return
+            self._active = True
             self._thread = threading.current_thread()
         gone = False
         try:
@@ -111,7 +113,7 @@ class Worker:
         with self._store.lock:
             if not self._queue.leave():
                 return False
-            self._thread = None
+            self._active = False
             self._ended.set()
             return True
 
