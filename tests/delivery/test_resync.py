@@ -159,6 +159,25 @@ def test_timers_share_one_thread_that_ends_with_the_last() -> None:
     assert timers.join(LONG)
 
 
+def test_timers_set_by_many_threads_at_once_are_all_called() -> None:
+    """One thread calls them, whoever started it."""
+    timers = Timers(object())
+    called: list[str] = []
+
+    def set_some() -> None:
+        for _ in range(50):
+            timers.call_later(0, lambda: called.append(threading.current_thread().name))
+
+    threads = [threading.Thread(target=set_some) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    until(lambda: len(called) == 400)
+    assert set(called) == {"dyninformer timers"}
+    assert timers.join(LONG)
+
+
 def test_stopped_timers_call_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """At once, however long they had to wait; a timer that fails harms no other."""
     timers = Timers(object())

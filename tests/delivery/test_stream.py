@@ -112,7 +112,8 @@ def test_as_a_context_manager_it_closes(room: Room) -> None:
     assert room.dispatcher.backlog == {}
 
 
-def test_a_stream_that_nobody_holds_is_unsubscribed(room: Room) -> None:
+@pytest.mark.parametrize("how", ["watch", "relist"])
+def test_a_stream_that_nobody_holds_is_unsubscribed(room: Room, how: str) -> None:
     """A loop that is left costs nothing from then on."""
     for _event in room.dispatcher.events(idle_timeout=0.01):
         raise AssertionError
@@ -125,7 +126,11 @@ def test_a_stream_that_nobody_holds_is_unsubscribed(room: Room) -> None:
     del stream
     gc.collect()
     assert gone() is None
-    room.put("b")
+    assert sum(room.dispatcher.backlog.values()) == 0
+    if how == "watch":
+        room.put("b")
+    else:
+        room.relist("b", "c")
     assert room.dispatcher.backlog == {}
 
 
