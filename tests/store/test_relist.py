@@ -228,3 +228,17 @@ def test_a_large_state_is_compressed_as_it_comes() -> None:
     assert all(payload[:1] == b"(" for _, payload in store.view().items())
     assert all(change.new is None or change.new[:1] == b"(" for change in told.changes[499:])
     assert held(store, "ns/w7")["metadata"]["resourceVersion"] == "5007"
+
+
+def test_a_state_of_many_thousand_objects_is_swapped_in_whole() -> None:
+    """All namespaces, indexes and changes are there."""
+    store, told = a_store(indexers={"n": ".spec.n"})
+    spaces = [f"n{index}" for index in range(40)]
+    relist(
+        store,
+        *(widget(f"w{at}", at + 1, space, n=str(at % 7)) for space in spaces for at in range(260)),
+        first=True,
+    )
+    assert len(store) == len(told.changes) == 10_400
+    assert sum(len(store.index_keys("n", value)) for value in store.index_values("n")) == 10_400
+    assert store.index_values("namespace") == spaces
