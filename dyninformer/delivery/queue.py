@@ -114,10 +114,10 @@ class HandlerQueue(ABC):
             self._consumer = Consumer.AWAKE
             return False
 
-    def leave(self) -> bool:
-        """The consumer goes, unless there is work again."""
+    def leave(self, *, anyway: bool = False) -> bool:
+        """The consumer goes; if there is work again it stays, unless it has to go ``anyway``."""
         with self._store.lock:
-            if self._has_items() and not self.closed:
+            if self._has_items() and not self.closed and not anyway:
                 return False
             self._consumer = Consumer.ABSENT
             return True

@@ -105,13 +105,13 @@ class Worker:
                 gone = not self._queue.wait(LINGER) or self._queue.closed
                 gone = gone and self._leave()
         finally:
-            if not gone:
-                self._leave()
+            if not gone:  # metrics that raise, no memory: the next change gets another thread
+                self._leave(anyway=True)
 
-    def _leave(self) -> bool:
+    def _leave(self, *, anyway: bool = False) -> bool:
         """End, unless there is work again: then False. From now on a thread may be summoned."""
         with self._store.lock:
-            if not self._queue.leave():
+            if not self._queue.leave(anyway=anyway):
                 return False
             self._active = False
             self._ended.set()

@@ -80,6 +80,25 @@ def test_no_thread_is_left_after_a_stop(room: Room) -> None:
     assert threads() == []
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_metrics_that_raise_cost_a_thread_and_no_event(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They must not; but the handler hears what comes next all the same."""
+
+    def fail(*args: object, **labels: str) -> None:
+        raise ValueError("metrics")
+
+    notes = Notes()
+    room.dispatcher.add(notes)
+    with monkeypatch.context() as patch:
+        patch.setattr(room.metrics, "count", fail)
+        room.put("a")
+        until(lambda: notes.events and not threads())
+    room.put("b")
+    notes.heard("ADDED a", "ADDED b")
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_after_a_fork_the_child_is_told_nothing_and_waits_for_nothing(room: Room) -> None:
