@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.cluster.read_settings import ReadSettings
 from dyninformer.testing.control_plane import ControlPlane
-from tests.conformance import shapes
+from tests.conformance import go_program, shapes
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.wire import Wire
 
@@ -99,3 +100,12 @@ def rows(api: Wire, namespace: str, group: str, install: Callable[..., None]) ->
 def install(cluster: Cluster) -> Callable[..., None]:
     """Install a CRD: it is served when this returns."""
     return cluster.server.install
+
+
+@pytest.fixture(scope="session")
+def clientgo() -> Path:
+    """The compiled Go program of clientgo/."""
+    try:
+        return go_program.build()
+    except LookupError as error:
+        pytest.skip(str(error))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import go_program
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.compaction import forget
 from tests.conformance.go_program import GoProgram
@@ -19,15 +18,6 @@ WIDGETS = "widgets.v1.ex.io"
 Run = Callable[..., GoProgram]
 
 
-@pytest.fixture(scope="session")
-def binary() -> Path:
-    """The compiled program."""
-    try:
-        return go_program.build()
-    except LookupError as error:
-        pytest.skip(str(error))
-
-
 @pytest.fixture(params=[True, False], ids=["streaming", "listing"])
 def watch_list(request: pytest.FixtureRequest) -> bool:
     """client-go's feature WatchListClient."""
@@ -35,12 +25,12 @@ def watch_list(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def run(binary: Path, cluster: Cluster, tmp_path: Path) -> Run:
+def run(clientgo: Path, cluster: Cluster, tmp_path: Path) -> Run:
     """Start the program against the server."""
     kubeconfig = cluster.server.kubeconfig(tmp_path / "kubeconfig")
 
     def start(*args: str, watch_list: bool = True) -> GoProgram:
-        return GoProgram(binary, kubeconfig, *args, watch_list=watch_list)
+        return GoProgram(clientgo, kubeconfig, *args, watch_list=watch_list)
 
     return start
 

@@ -68,8 +68,11 @@ func main() {
 }
 
 func run(args []string) error {
+	if len(args) == 1 && args[0] == "protobuf" {
+		return printMessages()
+	}
 	if len(args) < 3 {
-		return fmt.Errorf("usage: clientgo inform|watch|page RESOURCE NAMESPACE [VERSION|LIMIT]")
+		return fmt.Errorf("usage: clientgo inform|watch|page RESOURCE NAMESPACE [VERSION|LIMIT], or clientgo protobuf")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {

@@ -43,9 +43,21 @@ _EXPECTED: dict[str, dict[str, Any]] = {
         ],
         "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": "r"},
     },
+    "create deployment d": {
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "d", "labels": {"app": "d"}},
+        "spec": {
+            "replicas": 1, "selector": {"matchLabels": {"app": "d"}},
+            "template": {
+                "metadata": {"labels": {"app": "d"}},
+                "spec": {"containers": [{"name": "x", "image": "x"}]},
+            },
+        },
+    },
     "auth can-i get": {
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": {"namespace": "default", "verb": "get", "resource": "pods"}},
+        "status": {"allowed": False},
     },
 }  # fmt: skip
 
@@ -59,10 +71,10 @@ def test_what_kubectl_sends_is_read_as_the_json_it_stands_for(command: str) -> N
 
 
 def test_an_unknown_kind_is_nothing() -> None:
-    """A kind without a field table is not half read: there is no object."""
-    body = base64.b64decode(_RECORDED["create deployment d"]["body"])
+    """A kind whose message is not known is not half read: there is no object."""
+    body = base64.b64decode(_RECORDED["create ns foo"]["body"])
 
-    assert read_protobuf(body) is None
+    assert read_protobuf(body.replace(b"Namespace", b"Mamespace")) is None
 
 
 @pytest.mark.parametrize(
