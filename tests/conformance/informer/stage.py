@@ -58,10 +58,11 @@ class Heard:
 
     def wait(self, type_: str, name: str) -> Event:
         """The first event of this type and name."""
-        return self.wait_until(
+        found: Event = self.wait_until(
             lambda: next((e for e in self.events if (e.type, e.name) == (type_, name)), None),
             f"{type_} {name}",
         )
+        return found
 
     def wait_count(self, count: int) -> list[Told]:
         """What was told, once there are so many events."""

@@ -6,6 +6,7 @@ import copy
 import logging
 import threading
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -68,9 +69,9 @@ def test_s06_another_uid_under_a_known_key_is_an_update_with_recreated(
         server.delete("widgets.ex.io/a", widgets.namespace)
         server.create(widget("a", color="blue"), widgets.namespace)
 
-    at = {"verb": "watch", "namespace": widgets.namespace}
-    faults.add(StreamError(410, after_lines=2), times=1, **at)
-    faults.add(Call(function=recreate), skip=1, times=1, **at)
+    add = partial(faults.add, verb="watch", namespace=widgets.namespace, times=1)
+    add(StreamError(410, after_lines=2))
+    add(Call(function=recreate), skip=1)
     found, heard = running(), Heard()
     found.informer.add_event_handler(heard)
     event = heard.wait("UPDATED", "a")

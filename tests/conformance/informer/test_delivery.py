@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 import tracemalloc
+from functools import partial
 from typing import Any
 
 import pytest
@@ -110,9 +111,9 @@ def test_s08_a_relist_tells_deletions_first_then_the_rest_in_list_order(
         server.delete("widgets.ex.io/z", widgets.namespace)
         server.delete("widgets.ex.io/d", widgets.namespace)
 
-    at = {"verb": "watch", "namespace": widgets.namespace}
-    faults.add(StreamError(410, after_lines=4), times=1, **at)
-    faults.add(Call(function=change), skip=1, times=1, **at)
+    add = partial(faults.add, verb="watch", namespace=widgets.namespace, times=1)
+    add(StreamError(410, after_lines=4))
+    add(Call(function=change), skip=1)
     found, heard = running(), Heard()
     found.informer.add_event_handler(heard)
     told = heard.wait_count(8)[3:]
@@ -302,7 +303,8 @@ def test_s11_a_shutdown_ends_every_wait(factories: Factories, widgets: Collectio
     factory = factories()
     found = factory.for_resource(WIDGETS)
     factory.sync(PATIENCE)
-    informer, ended = found.informer, []
+    informer = found.informer
+    ended: list[object] = []
 
     def iterate() -> None:
         ended.append(list(informer.events()))
