@@ -132,11 +132,13 @@ def _wait(memory: Memory, reason: str, wakes: int, now: float, random: Random) -
 
 
 def _proved(state: Proving, proof: str, now: float, random: Random) -> Turn:
+    holds = bool(state.memory.version)
     memory = replace(state.memory, version="", listed=None, went_back=False)
     waiting, effects = _wait(
         memory, reasons.absent(memory.scope, proof), state.wakes, now, random
     )  # fmt: skip
-    effects = (Clear(), *effects)
+    if holds:
+        effects = (Clear(), *effects)
     if not isinstance(waiting, BackingOff) or not waiting.wakes:
         return waiting, effects
     until = waiting.until

@@ -14,6 +14,7 @@ from random import Random
 from dyninformer.watching import absence, following, listing, streaming
 from dyninformer.watching.answers import Answer, Begin, CrdSeen, Due, Stop
 from dyninformer.watching.asking import Turn, proceed
+from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.effects import Discard
 from dyninformer.watching.states import (
     Absent,
@@ -104,7 +105,10 @@ def _stopped(state: State) -> Turn:
 
 def _crd_seen(state: State, seen: CrdSeen, now: float, random: Random) -> Turn:
     memory = replace(state.memory, crd=seen, wakes=state.memory.wakes + 1)
-    if isinstance(state, Absent) or (isinstance(state, BackingOff) and state.wakes):
+    if isinstance(state, Absent):
+        # What was waited for has come: that it was not there was an answer, no failure.
+        return proceed(replace(memory, backoff=Backoff()), now, random)
+    if isinstance(state, BackingOff) and state.wakes:
         return proceed(memory, now, random)
     if isinstance(state, Watching) and memory.generation is None and not state.after_early_end:
         # Nobody could tell when the state was read; a change since then will end the stream.
