@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from http.client import HTTPException
+from typing import Any
 
 import urllib3
 
 from dyninformer.watching.calls import Call
+from dyninformer.watching.chunked import BrokenChunksError, Dechunker
 from dyninformer.watching.failures import cut_off
 
 __all__ = ["SocketReply"]
@@ -55,7 +58,7 @@ class SocketReply:
             self._reading = True
         try:
             yield from self._pieces()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except (urllib3.exceptions.HTTPError, HTTPException, OSError) as error:
             if not self._call.ended:
                 raise cut_off(error, self._host, self._deadline) from error
         finally:
@@ -87,11 +90,28 @@ class SocketReply:
 
     def _pieces(self) -> Iterator[bytes]:
         response = self._response
-        if response.chunked:
+        if response.chunked and "content-encoding" not in response.headers:
+            yield from self._dechunked()
+        elif response.chunked:
             yield from response.stream(_PIECE, decode_content=True)
-            return
-        while piece := response.read1(_PIECE, decode_content=True):  # `stream` would wait for a full piece
-            yield piece
+        else:
+            # `stream` would wait for a full piece.
+            while piece := response.read1(_PIECE, decode_content=True):
+                yield piece
+
+    def _dechunked(self) -> Iterator[bytes]:
+        head: Any = self._response._original_response  # type: ignore[attr-defined]  # noqa: SLF001
+        dechunker = Dechunker()
+        while not dechunker.done:
+            data = head.fp.read1(_PIECE)
+            if not data:
+                raise BrokenChunksError("the connection was closed in the middle of the body")
+            if piece := dechunker.feed(data):
+                yield piece
+        # As urllib3 does it at the end of a body: the connection is free for another request.
+        head.close()
+        if not dechunker.beyond:
+            self._response.release_conn()
 
     def _free(self) -> None:
         with self._lock:

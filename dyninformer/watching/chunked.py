@@ -1,0 +1,90 @@
+"""HTTP's chunked framing, taken off whole buffers at a time.
+
+API servers send what is large in chunks of 2,048 bytes. Read one by one, as http.client and
+urllib3 do, each costs three calls and reaches the cutters of lines and items by itself.
+"""
+
+from __future__ import annotations
+
+from http.client import HTTPException
+
+__all__ = ["BrokenChunksError", "Dechunker"]
+
+_LONGEST_LINE = 65_536
+
+Pieces = list[bytes]
+
+
+class BrokenChunksError(HTTPException):
+    """What was read is no chunked body."""
+
+
+class Dechunker:
+    """Takes what comes of a body as it is sent, gives what is in it. For one thread."""
+
+    def __init__(self) -> None:
+        # A chunk ends with CR LF, and then comes the size of the next. As if one had ended:
+        self._held = b"\r\n"
+        self._left = 0  # of the chunk that is being read
+        self._in_trailer = False
+        self.done = False
+        """The body has ended."""
+        self.beyond = b""
+        """What came after its end."""
+
+    def feed(self, data: bytes) -> bytes:
+        """The content of these bytes; empty if there is none, or not yet."""
+        if self._held:
+            data, self._held = self._held + data, b""
+        if self._in_trailer:
+            self._end(data)
+            return b""
+        found: Pieces = []
+        start, end, left = 0, len(data), self._left
+        while True:
+            stop = start + left
+            if stop > end:
+                found.append(data[start:])
+                self._left = stop - end
+                break
+            if left:
+                found.append(data[start:stop])
+            # From here to the end of the line: CR LF, the next size, perhaps extensions.
+            line_end = data.find(b"\r\n", stop + 2)
+            if line_end < 0:
+                self._hold(data[stop:])
+                break
+            left = _size(data[stop:line_end])
+            start = line_end + 2
+            if left == 0:
+                self._in_trailer = True
+                self._end(data[start:])
+                break
+        return b"".join(found)
+
+    def _hold(self, line: bytes) -> None:
+        if len(line) > _LONGEST_LINE:
+            raise BrokenChunksError("a line that should be a chunk's size does not end")
+        self._left = 0
+        self._held = line
+
+    def _end(self, data: bytes) -> None:
+        """After the last chunk: trailers, which nobody needs, and an empty line."""
+        if data.startswith(b"\r\n"):
+            self.done, self.beyond = True, data[2:]
+            return
+        end = data.find(b"\r\n\r\n")
+        if end >= 0:
+            self.done, self.beyond = True, data[end + 4 :]
+        else:
+            self._hold(data)
+
+
+def _size(line: bytes) -> int:
+    before, size = line[:2], line[2:].partition(b";")[0].strip()
+    if before != b"\r\n" or not size.isalnum():
+        raise BrokenChunksError("there is no size where a chunk's size should be")
+    try:
+        return int(size, 16)
+    except ValueError:
+        raise BrokenChunksError("a chunk's size is no number") from None

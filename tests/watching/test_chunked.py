@@ -1,0 +1,60 @@
+"""Chunked framing is taken off, wherever the reads cut it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyninformer.watching.chunked import BrokenChunksError, Dechunker
+
+
+def framed(chunks: list[bytes], extension: bytes = b"", trailer: bytes = b"") -> bytes:
+    """A body as it is sent."""
+    sent = b"".join(b"%x%b\r\n%b\r\n" % (len(each), extension, each) for each in chunks if each)
+    return sent + b"0\r\n" + trailer + b"\r\n"
+
+
+@given(
+    st.lists(st.binary(max_size=50) | st.just(b"\r\n0\r\n\r\n"), max_size=10),
+    st.sampled_from([b"", b";name=value", b" ; a"]),
+    st.sampled_from([b"", b"X-Sum: 1\r\n", b"A: b\r\nC: d\r\n"]),
+    st.lists(st.integers(0, 1000), max_size=10),
+    st.binary(max_size=10),
+)
+def test_the_content_comes_out_as_it_was_put_in(
+    chunks: list[bytes], extension: bytes, trailer: bytes, cuts: list[int], beyond: bytes
+) -> None:
+    """And the end is found, with what comes after it."""
+    sent = framed(chunks, extension, trailer)
+    places = sorted({0, len(sent), *(cut % len(sent) for cut in cuts)})
+    dechunker, content = Dechunker(), b""
+    for start, end in pairwise(places):
+        assert not dechunker.done
+        content += dechunker.feed(sent[start:end] + (beyond if end == len(sent) else b""))
+    assert content == b"".join(chunks)
+    assert dechunker.done
+    assert dechunker.beyond == beyond
+
+
+def test_content_is_handed_on_before_its_chunk_is_complete() -> None:
+    """A chunk may be megabytes."""
+    dechunker = Dechunker()
+    assert dechunker.feed(b"ffff\r\nabc") == b"abc"
+    assert dechunker.feed(b"def") == b"def"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"xyz\r\n", b"\r\n\r\n", b"-5\r\n", b"3\r\nabcdef\r\n", b"3\r\nabc\n\n3\r\n", b"1_0\r\n",
+        b"<html>\r\n", b"5" * 70_000, b"0\r\n" + b"x" * 70_000,
+    ],
+)  # fmt: skip
+def test_what_is_not_chunked_is_refused(sent: bytes) -> None:
+    """And not taken for content."""
+    dechunker = Dechunker()
+    with pytest.raises(BrokenChunksError):
+        dechunker.feed(sent)
