@@ -54,6 +54,8 @@ class Holdings:
                 entries = self.entries[step.namespace] = {}
             self.count += key not in entries
             entries[key] = new
+        if step.old_row is step.new_row:
+            return  # an index under construction gets the same values from what was frozen
         if self._written is not None:
             self._written.add(key)
         for index, old, values in zip(self._indexes, step.old_row, step.new_row, strict=True):

@@ -149,6 +149,8 @@ class Indexing:
             else:
                 self._calls.append((at, name, function))
         self._reader = PartialReader(paths)
+        self.is_steady = not self._calls
+        """The values follow from the object alone: all functions are paths."""
         self.no_values: Row = [[] for _ in self.functions]
         """The row of an object that is not there."""
 

@@ -12,7 +12,7 @@ from dyninformer.store.changes import Change, Changes, InitialChanges, Payload
 from dyninformer.store.codec import SAMPLE_SIZE, Codec
 from dyninformer.store.holdings import ByNamespace, Holdings, Indexes
 from dyninformer.store.receiving import Received
-from dyninformer.store.steps import Deciding, Step, Steps
+from dyninformer.store.steps import Deciding, Step, Steps, new_row
 from dyninformer.store.trimming import WORTH_IT, give_back_memory
 
 if TYPE_CHECKING:
@@ -64,24 +64,17 @@ class Relist:
         key = received.key
         if key in self._new:
             self._take_back(key)
-        held = self._store.holdings.get(key)
-        if received.data is None:
+        held, data = self._store.holdings.get(key), received.data
+        if data is None:
             self._drop(key, held)
             return
-        step = self._deciding.kept(received, held, self._indexing, live=False)
-        self._gone.discard(key)
-        if step is None:
-            self._present.add(key)
-            return
-        payload = step.change.new
-        assert payload is not None  # noqa: S101 - no object is a removal here, data is there
-        self._new[key] = payload
         if held is None:
-            for index, values in zip(self._indexes, step.new_row, strict=True):
+            self._new[key] = self._store.codec.pack(data, received.identity)
+            row = new_row(received, data, self._indexing)
+            for index, values in zip(self._indexes, row, strict=True):
                 index.replace(key, [], values)
-        else:
-            self._present.discard(key)
-            self._updates[key] = step
+        elif not self._compare(received, held):
+            return
         if self._store.codec.wants_sample:
             self._plain.add(key)
             if len(self._new) >= SAMPLE_SIZE:
@@ -139,6 +132,19 @@ class Relist:
     def __len__(self) -> int:
         """The number of objects in the new state, as far as it is known yet."""
         return self._size or len(self._present) + len(self._new)
+
+    def _compare(self, received: Received, held: Payload) -> bool:
+        """Take an object of a held key; whether it is another than the held one."""
+        key = received.key
+        self._gone.discard(key)
+        step = self._deciding.kept(received, held, self._indexing, live=False)
+        if step is None or step.change.new is None:
+            self._present.add(key)
+            return False
+        self._present.discard(key)
+        self._updates[key] = step
+        self._new[key] = step.change.new
+        return True
 
     def _drop(self, key: str, held: Payload | None) -> None:
         self._present.discard(key)

@@ -16,7 +16,10 @@ from dyninformer.store.versions import older
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A change of one key, and its index values before and after, for the store to make."""
+    """A change of one key, and its index values before and after, for the store to make.
+
+    The two rows are one and the same list if no index changes, whatever is in it.
+    """
 
     namespace: str
     change: Change
@@ -59,11 +62,16 @@ class Deciding:
         recreated = bool(uid and received.uid and uid != received.uid)
         new = self._codec.pack(data, received.identity)
         change = Change(received.key, held, new, recreated=recreated)
-        return Step(received.namespace, change, old_row, _row(received, data, indexing))
+        row = new_row(received, data, indexing)
+        if indexing.is_steady and row == old_row:
+            # There may be 100,000 such steps at once: they hold no values.
+            row = old_row = indexing.no_values
+        return Step(received.namespace, change, old_row, row)
 
     def _added(self, received: Received, data: bytes, indexing: Indexing) -> Step:
         change = Change(received.key, None, self._codec.pack(data, received.identity))
-        return Step(received.namespace, change, indexing.no_values, _row(received, data, indexing))
+        row = new_row(received, data, indexing)
+        return Step(received.namespace, change, indexing.no_values, row)
 
     def removed(self, received: Received, held: Payload | None, indexing: Indexing) -> Step | None:
         """An object was deleted, or left the selection, or the transform dropped it (S6, S17)."""
@@ -101,5 +109,6 @@ class Deciding:
         )
 
 
-def _row(received: Received, data: bytes, indexing: Indexing) -> Row:
+def new_row(received: Received, data: bytes, indexing: Indexing) -> Row:
+    """The index values of an object, as these index functions give them."""
     return received.row if received.indexing is indexing else indexing.row_of(data)

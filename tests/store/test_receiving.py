@@ -110,7 +110,7 @@ def test_s32_an_excerpt_shows_no_content_of_anything(data: bytes, offset: int) -
     assert not set(shown) - set('*"{}[]:, \t\n\r\v\f')
 
 
-@given(st.text(min_size=1, max_size=30).filter(lambda text: not set(text) & set('"\\')))
+@given(st.text(min_size=1, max_size=7).filter(lambda text: not set(text) & set('"\\')))
 def test_s32_an_excerpt_shows_none_of_a_text_even_if_it_looks_like_structure(secret: str) -> None:
     """A closed string is its two quotes and nothing else that is legible."""
     shown = excerpt(b'{"s":"' + secret.encode(errors="replace") + b'"}', 0)
