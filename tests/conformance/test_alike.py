@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.cluster import Cluster
-from tests.conformance.shapes import widget
+from tests.conformance.shapes import CRDS, widget
 from tests.conformance.wire import (
     APPLY,
     JSON_PATCH,
@@ -169,11 +169,19 @@ ASKS = [
     _create("create with two controllers", _named("new", ownerReferences=[
         {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "1", "controller": True},
         {"apiVersion": "v1", "kind": "X", "name": "y", "uid": "2", "controller": True}])),
+    _create("create with an owner that has more", _named("new", ownerReferences=[{
+        "apiVersion": "v1", "kind": "K", "name": "n", "uid": "1", "controller": False, "x": 1}])),
+    _create("create with an owner of wrong types", _named("new", ownerReferences=[{"uid": 5}])),
+    _create("create with an owner that is null", _named("new", ownerReferences=[None])),
+    _create("create with managers of wrong types", _named("new", managedFields=[{"manager": 5}])),
+    _create("create with unknown metadata", _named("new", zoo=1, foo=2)),
     _create("create with an owner of nothing", _named("new", ownerReferences=[{}])),
     _create("create with a version", _named("new", resourceVersion="5")),
     _create("create elsewhere", _named("new", namespace="other")),
     _create("create another kind", {**widget("new"), "kind": "Other"}),
     _create("create another version", {**widget("new"), "apiVersion": "ex.io/v2"}),
+    _create("create another version strictly", {
+        **widget("new"), "apiVersion": "ex.io/v2"}, fieldValidation="Strict"),
     _create("create another group", {**widget("new"), "apiVersion": "other.io/v1"}),
     _create("create a list", b"[1]"),
     _create("create nothing", b""),
@@ -181,6 +189,10 @@ ASKS = [
     _create("create with metadata that is text", {
         "apiVersion": "ex.io/v1", "kind": "Widget", "metadata": "x"}),
     _create("create with a spec that is text", {**widget("new"), "spec": "x"}),
+    _create("create with replicas that are text", widget("new", replicas="x")),
+    _create("create with half a replica", widget("new", replicas=1.5)),
+    _create("create with a number beyond all formats", widget("new", size=1e30)),
+    _create("create what is bad in a way nobody knows", widget("new", nope=1, size="x")),
     _create("create with a field nobody knows", widget("new", nope=1)),
     _create("create with fields nobody knows", {**widget("new", nope=1), "top": {"x": 1}}),
     _create("create strictly", widget("new", nope=1), fieldValidation="Strict"),
@@ -200,6 +212,22 @@ ASKS = [
     Ask("create as yaml", "POST", WIDGETS, DRY,
         b"apiVersion: ex.io/v1\nkind: Widget\nmetadata: {name: new}\n", YAML),
     Ask("create as bad yaml", "POST", WIDGETS, DRY, b"a: [", YAML),
+    *(
+        Ask(f"create as bad yaml {number}", "POST", WIDGETS, DRY, raw, YAML)
+        for number, raw in enumerate([
+            b"a: b: c", b"\n\na: [", b"a: 'x", b"a: &x\nb: *y", b"\ta: 1", b"- a\nb: c",
+            b"a: !!int x", b"%x\n---\na: 1", b"a: 1\n---\nb: 2\n", b"a: \0", b"a: &x [*x]",
+        ])
+    ),
+    *(
+        Ask(f"create as yaml with {value}", "POST", BLOBS, DRY,
+            b"apiVersion: loose.io/v1\nkind: Blob\nmetadata: {name: new}\na: "
+            + value.encode() + b"\n", YAML)
+        for value in (
+            "n", "~", "0o17", "08", "1e3", "1e400", "12:30:45", "2020-01-01", "!foo 5",
+            "!!float 5", "!!set {b}", ".inf", "[&x {c: 1}, {<<: *x, d: 2}]", "{1: 2, yes: no}",
+        )
+    ),
     Ask("create a cluster-scoped object in a namespace", "POST",
         f"/apis/ex.io/v1/namespaces/{NAMESPACE}/globes", DRY, {}),
     Ask("create across namespaces", "POST", "/apis/ex.io/v1/widgets", DRY, widget("new")),
@@ -207,6 +235,18 @@ ASKS = [
         {"metadata": {"name": "new"}, "data": {"a": "b"}}),
     Ask("create a config map of numbers", "POST", CONFIG_MAPS, DRY,
         {"metadata": {"name": "new"}, "data": {"a": 1}}),
+    *(
+        Ask(f"create a config map with {json.dumps(metadata)}", "POST", CONFIG_MAPS, DRY,
+            {"metadata": {"name": "new", **metadata}, "bar": 1})
+        for metadata in (
+            {"finalizers": ["bare"]}, {"generation": 1.5}, {"uid": 5}, {"zoo": 1, "foo": {}},
+            {"ownerReferences": [{"uid": 5}]},
+        )
+    ),
+    Ask("merge a bad label into a config map", "PATCH", f"{CONFIG_MAPS}/c", DRY,
+        {"metadata": {"labels": {"a b": "x"}, "uid": "z", "finalizers": ["a b"]}}, MERGE),
+    Ask("create a CRD with a number for a name", "POST", CRDS, DRY,
+        {"metadata": {"name": "x"}, "spec": {"names": {"plural": 5}}}),
     Ask("create a namespace", "POST", "/api/v1/namespaces", DRY, {"metadata": {"name": "new"}}),
     Ask("create a namespace with a bad name", "POST", "/api/v1/namespaces", DRY,
         {"metadata": {"name": "New"}}),
@@ -219,6 +259,9 @@ ASKS = [
     _patch("merge a bad version", {"metadata": {"resourceVersion": "x"}}),
     _patch("merge another name", {"metadata": {"name": "z"}}),
     _patch("merge another uid", {"metadata": {"uid": "z"}}),
+    _patch("merge a bad label", {"metadata": {"labels": {"a b": "x"}, "uid": "z"}}),
+    _patch("merge a bad finalizer", {"metadata": {"finalizers": ["a b", "bare"]}}),
+    _patch("merge a bad owner", {"metadata": {"ownerReferences": [{"a": 1}]}}),
     _patch("merge a label that is no text", {"metadata": {"labels": {"a": 5}}}),
     _patch("merge labels that are no map", {"metadata": {"labels": "x"}}),
     _patch("merge a field nobody knows", {"spec": {"nope": 1}}),
@@ -250,6 +293,10 @@ ASKS = [
     Ask("merge status", "PATCH", f"{WIDGETS}/a/status", DRY,
         {"status": {"phase": "X"}, "spec": {"size": 99}}, MERGE),
     Ask("merge a bad status", "PATCH", f"{WIDGETS}/a/status", DRY, {"status": {"phase": 1}}, MERGE),
+    *(
+        Ask(f"merge status {value}", "PATCH", f"{WIDGETS}/a/status", DRY, {"status": value}, MERGE)
+        for value in ("x", {"replicas": "x"}, {"replicas": -1}, {"selector": 5})
+    ),
     Ask("merge scale", "PATCH", f"{WIDGETS}/a/scale", DRY, {"spec": {"replicas": 7}}, MERGE),
     Ask("merge a bad scale", "PATCH", f"{WIDGETS}/a/scale", DRY, {"spec": {"replicas": -1}}, MERGE),
     Ask("put without a version", "PUT", f"{WIDGETS}/a", DRY, widget("a", size=1)),

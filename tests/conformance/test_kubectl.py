@@ -133,6 +133,24 @@ wait
 delete gear late
 wait
 wait --for=delete gear/late --timeout=10s
+apply -f unknown.yaml
+create deployment web --image=nginx --replicas=2 --port=80
+get deployment web -o wide
+set image deployment/web nginx=nginx:2
+scale deployment web --replicas=3
+expose deployment web --port=80 --name=front
+get deployment web -o jsonpath={.spec.replicas}{.spec.selector}{.spec.template.metadata.labels}
+create job once --image=busybox -- sleep 1
+create cronjob often --image=busybox --schedule=@daily
+create service clusterip back --tcp=80:8080
+get service back -o jsonpath={.spec.ports}
+create ingress way --rule=example.com/path=back:80
+create poddisruptionbudget some --selector=app=web --min-available=1
+create quota few --hard=cpu=1,pods=3
+get quota few -o jsonpath={.spec}
+run pod --image=nginx
+delete deployment,service,ingress,poddisruptionbudget,quota --all
+delete job,cronjob,pod --all --grace-period=0 --force
 create configmap lit --from-literal=a=b
 create secret generic sec --from-literal=a=b
 create serviceaccount robot

@@ -19,7 +19,7 @@ from dyninformer.testing.api.discovery import (
     aggregated_kind,
 )
 from dyninformer.testing.api.negotiation import Media, negotiate
-from dyninformer.testing.api.openapi import OpenApi
+from dyninformer.testing.api.openapi import SWAGGER_PROTOBUF, OpenApi
 from dyninformer.testing.messages import Headers, Request, Response
 from dyninformer.testing.status import ApiError, page_not_found
 
@@ -125,11 +125,14 @@ class Endpoints:
 
     def _swagger(self, request: Request) -> Response:
         accept = request.headers.get("accept", "")
-        if "protobuf" in accept and "json" not in accept and "*/*" not in accept:
-            return Response(406, PRIVATE)
-        return Response(
-            200, (*PRIVATE, ("Content-Type", "application/json")), self._openapi.swagger()
-        )
+        vary = (*PRIVATE, ("Vary", "Accept"))
+        if not accept or "json" in accept or "*/*" in accept:
+            headers = (*vary, ("Content-Type", "application/json"))
+            return Response(200, headers, self._openapi.swagger())
+        if "proto-openapi.spec.v2" in accept:
+            headers = (*vary, ("Content-Type", SWAGGER_PROTOBUF))
+            return Response(200, headers, self._openapi.swagger_protobuf())
+        return Response(406, vary)
 
     def _openapi_index(self, request: Request) -> Response:  # noqa: ARG002  one shape for all paths
         return text_response(self._openapi.index().decode(), headers=())

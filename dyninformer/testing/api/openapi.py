@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Final
 
 from dyninformer.testing.cluster.resources import Resource, ResourceTable
 
@@ -26,6 +26,8 @@ _DESCRIPTIONS = {
     "kind": "Kind is a string value representing the REST resource this object represents.",
     "metadata": "Standard object's metadata.",
 }
+
+SWAGGER_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 class OpenApi:
@@ -59,9 +61,13 @@ class OpenApi:
         return found
 
     def swagger(self) -> bytes:
-        """``/openapi/v2``: the versions served, without paths: kubectl falls back to v3."""
+        """``/openapi/v2``, which describes nothing: kubectl asks v3 first."""
         info = {"title": "Kubernetes", "version": "1.36"}
         return _compact({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})
+
+    def swagger_protobuf(self) -> bytes:
+        """The same in protobuf: swagger is field 1, info 2 (of title and version), paths 8."""
+        return b"\n\x032.0\x12\x12\n\nKubernetes\x12\x041.36B\x00"
 
 
 def _path(resource: Resource) -> str:

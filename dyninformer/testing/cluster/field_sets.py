@@ -41,6 +41,9 @@ class Difference:
         return self.added | self.changed
 
 
+_ABSENT: Final = object()
+
+
 def mentioned(obj: Object, shape: Shape) -> Fields:
     """The fields that an applied configuration speaks of: its leaves and its list items."""
     found: Fields = set()
@@ -57,7 +60,8 @@ def difference(old: Object, new: Object, shape: Shape) -> Difference:
         if name in {"apiVersion", "kind"}:
             continue
         path = (f"f:{name}",)
-        _compare(old.get(name), new.get(name), shape.field(name), path, found)
+        was, now = old.get(name, _ABSENT), new.get(name, _ABSENT)
+        _compare(was, now, shape.field(name), path, found)
     for fields in (found.added, found.changed, found.removed):
         fields.difference_update(_NOBODYS)
     return found
@@ -169,10 +173,10 @@ def _all(value: Any, shape: Shape, path: Path, found: Fields) -> None:
 def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Difference) -> None:
     if old is new:
         return  # patches and pruning share what they do not change
-    if old is None or new is None:
-        if new is not None:
+    if old is _ABSENT or new is _ABSENT:
+        if new is not _ABSENT:
             _all(new, shape, path, found.added)
-        if old is not None:
+        if old is not _ABSENT:
             _all(old, shape, path, found.removed)
         return
     before, after = _below(old, shape), _below(new, shape)
@@ -183,8 +187,8 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Difference) ->
     olds = {element: (each, inner) for element, each, inner in before}
     news = {element: (each, inner) for element, each, inner in after}
     for element in olds.keys() | news.keys():
-        was, inner = olds.get(element) or (None, UNKNOWN)
-        now, inner = news.get(element) or (None, inner)
+        was, inner = olds.get(element) or (_ABSENT, UNKNOWN)
+        now, inner = news.get(element) or (_ABSENT, inner)
         where = (*path, element)
         if not element.startswith("v:"):
             _compare(was, now, inner, where, found)

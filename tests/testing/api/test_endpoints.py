@@ -90,8 +90,14 @@ class TestOpenApi:
         expected = {"group": "sch.io", "version": "v1", "kind": "Shape"}
         assert found["x-kubernetes-group-version-kind"] == [expected]
 
-    def test_version_2_is_not_offered_as_protobuf(self, ask: Asker) -> None:
-        """Version 2 as protobuf, which kubectl asks for, is a 406: it goes on without."""
+    def test_version_2_as_protobuf_describes_nothing(self, ask: Asker) -> None:
+        """Kubectl asks for version 2 as protobuf when version 3 does not know a kind."""
         accept = {"accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
-        assert ask("GET", "/openapi/v2", headers=accept).status == 406
+        answer = ask("GET", "/openapi/v2", headers=accept)
+        assert answer.status == 200
+        assert answer.body == b"\n\x032.0\x12\x12\n\nKubernetes\x12\x041.36B\x00"
+
+    def test_version_2_is_not_offered_as_text(self, ask: Asker) -> None:
+        """What is neither JSON nor version 2's protobuf is a 406."""
+        assert ask("GET", "/openapi/v2", headers={"accept": "text/plain"}).status == 406
         assert ask.get("/openapi/v2")["swagger"] == "2.0"
