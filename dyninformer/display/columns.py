@@ -1,0 +1,119 @@
+"""Which columns a resource has, and the cells that an object has in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dyninformer.discovery import PrinterColumn
+from dyninformer.display.builtin_columns import BUILTIN
+from dyninformer.errors import JSONPathError
+from dyninformer.resource import GroupVersionResource
+from dyninformer.store.jsonpath.columns import cell, check_column, custom_column
+
+Object: TypeAlias = dict[str, Any]
+Cell: TypeAlias = Callable[[Object], str]
+Row: TypeAlias = list[str]
+
+_AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading, and how a cell below it is made."""
+
+    heading: str
+    cell: Cell
+
+
+Columns: TypeAlias = list[Column]
+
+
+def row(columns: Iterable[Column], obj: Object) -> Row:
+    """The cells of one object."""
+    return [column.cell(obj) for column in columns]
+
+
+def table_columns(
+    gvr: GroupVersionResource,
+    declared: Sequence[PrinterColumn],
+    *,
+    wide: bool = False,
+    with_namespace: bool = False,
+) -> Columns:
+    """The columns in which kubectl would show the resource: its own, else name and age.
+
+    ``declared`` are the CRD's. ``wide`` adds those of lower priority.
+    """
+    own = declared or BUILTIN.get(gvr.group_resource) or (_AGE,)
+    named = [Column("name", _name)]
+    if with_namespace:
+        named.insert(0, Column("namespace", _namespace))
+    chosen = (each for each in own if wide or each.priority == 0)
+    return named + [Column(each.name, _maker(each)) for each in chosen]
+
+
+def custom_columns(text: str) -> Columns:
+    """What ``-o custom-columns=NAME:.metadata.name,...`` asks for.
+
+    >>> columns = custom_columns("NAME:.metadata.name,ISSUER:spec.issuerRef.name")
+    >>> row(columns, {"metadata": {"name": "shop"}})
+    ['shop', '<none>']
+    """
+    columns = []
+    for part in _split(text):
+        heading, colon, path = part.partition(":")
+        if not heading or not colon or not path:
+            raise ValueError(
+                f"custom-columns: {part!r} is not HEADING:PATH, as in NAME:.metadata.name"
+            )
+        custom_column(path, {})  # a path that cannot be read is refused here
+        columns.append(Column(heading, _custom(path)))
+    return columns
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas outside of brackets and quotes."""
+    parts, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"" and depth:
+            quote = character
+        elif character in "[({":
+            depth += 1
+        elif character in "])}":
+            depth -= 1
+        if character == "," and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _maker(column: PrinterColumn) -> Cell:
+    try:
+        check_column(column.path)
+    except JSONPathError:
+        return lambda _: ""  # the API server leaves out what it cannot read, too
+
+    def shown(obj: Object) -> str:
+        found = cell(column.path, column.type, obj)
+        if found is None:
+            return ""
+        return str(found).lower() if isinstance(found, bool) else str(found)
+
+    return shown
+
+
+def _custom(path: str) -> Cell:
+    return lambda obj: custom_column(path, obj)
+
+
+def _name(obj: Object) -> str:
+    return str(obj["metadata"].get("name", ""))
+
+
+def _namespace(obj: Object) -> str:
+    return str(obj["metadata"].get("namespace", ""))

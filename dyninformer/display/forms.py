@@ -1,0 +1,69 @@
+"""The output forms that are no tables: yaml, json, ndjson, name, jsonpath."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from dyninformer.display.text import visible, visible_lines
+from dyninformer.store.jsonpath import JSONPath
+
+Object: TypeAlias = dict[str, Any]
+Objects: TypeAlias = list[Object]
+
+
+def without_managed_fields(obj: Object) -> Object:
+    """The object as people want to read it."""
+    metadata = {k: v for k, v in obj["metadata"].items() if k != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
+def as_json(objects: Objects, *, one: bool) -> str:
+    """One object, or a List of several, indented. JSON escapes every control character."""
+    shown: Any = objects[0] if one and objects else _list(objects)
+    return json.dumps(shown, indent=4, ensure_ascii=False).translate(_ESCAPED)
+
+
+def as_ndjson(obj: Object) -> str:
+    """One object on one line."""
+    return json.dumps(obj, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)
+
+
+def as_yaml(objects: Objects, *, one: bool) -> str:
+    """One object, or a List of several."""
+    import yaml  # noqa: PLC0415 - only this form needs it
+
+    shown = objects[0] if one and objects else _list(objects)
+    text = yaml.dump(shown, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1 << 20)
+    return visible_lines(str(text).rstrip("\n"))
+
+
+def as_name(obj: Object, plural: str, group: str) -> str:
+    """``plural.group/name``, as kubectl's ``-o name``; kubectl takes it back."""
+    full = f"{plural}.{group}" if group else plural
+    return visible(f"{full}/{obj['metadata']['name']}")
+
+
+def as_jsonpath(path: JSONPath, objects: Objects, *, one: bool) -> str:
+    """What a template prints of one object, or of the List of all."""
+    return visible_lines(path.text(objects[0] if one and objects else _list(objects)))
+
+
+def _list(objects: Iterable[Object]) -> Object:
+    return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": list(objects)}
+
+
+# json leaves DEL and C1 controls as they are; a terminal acts on some of them.
+_ESCAPED = {code: f"\\u{code:04x}" for code in (0x7F, *range(0x80, 0xA0))}
+
+
+def _dumper() -> Any:
+    import yaml  # noqa: PLC0415
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            del data
+            return True  # a value that stands twice is written twice
+
+    return Dumper
