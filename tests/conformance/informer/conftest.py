@@ -11,12 +11,14 @@ from dyninformer import DynamicSharedInformerFactory, GenericInformer
 from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.client import dynamic_client
 from dyninformer.testing.faults import Faults
+from dyninformer.testing.request_log import LoggedRequest
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.relay import Relay
 from tests.conformance.informer.stage import PATIENCE, WIDGETS
 
 Factories = Callable[..., DynamicSharedInformerFactory]
 Running = Callable[..., GenericInformer]
+Asked = Callable[[], list[LoggedRequest]]
 
 
 @pytest.fixture
@@ -83,3 +85,18 @@ def other(cluster: Cluster, api: Any, namespace: str) -> Collection:
     name = f"{namespace}-other"
     assert api.post("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
     return Collection(api, name, f"/apis/ex.io/v1/namespaces/{name}/widgets")
+
+
+@pytest.fixture
+def asked(server: ApiServer, widgets: Collection) -> Asked:
+    """The requests of informers for the namespace's widgets, oldest first."""
+
+    def requests() -> list[LoggedRequest]:
+        found = [each for each in server.requests if each.path == widgets.path]
+        return [
+            each
+            for each in found
+            if each.method == "GET" and not each.user_agent.startswith("conformance/")
+        ]
+
+    return requests

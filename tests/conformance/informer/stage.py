@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from dyninformer import Event, EventType, GroupVersionResource, SharedIndexInformer
+from dyninformer.testing.request_log import LoggedRequest
 from tests.conformance.wire import until
 
 Object: TypeAlias = dict[str, Any]
@@ -125,3 +126,10 @@ def reason_of(informer: SharedIndexInformer, part: str) -> str:
         f"a reason that says {part!r}",
     )
     return reason
+
+
+def form(request: LoggedRequest) -> str:
+    """What kind of a request it is."""
+    if request.verb == "list":
+        return "list"
+    return "streaming list" if request.param("sendInitialEvents") else "watch"
