@@ -21,6 +21,8 @@ class Relay:
         self._lock = threading.Lock()  # guards _open and _passing
         self._open: set[socket.socket] = set()
         self._passing = True
+        self._through = threading.Event()  # connections are passed on, not held
+        self._through.set()
         self._threads: list[threading.Thread] = []
         self._start(self._accept)
 
@@ -51,6 +53,16 @@ class Relay:
             with self._lock:
                 self._passing = True
 
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Reset every connection, and hold each new one until the block is left."""
+        self._through.clear()
+        self.reset()
+        try:
+            yield
+        finally:
+            self._through.set()
+
     def close(self) -> None:
         """Let go of all."""
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -71,6 +83,7 @@ class Relay:
                 near, _ = self._listener.accept()
             except OSError:
                 return
+            self._through.wait()
             with self._lock:
                 passing = self._passing
             if not passing:

@@ -6,6 +6,7 @@ import itertools
 import logging
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ from dyninformer.testing.faults import (
 from dyninformer.testing.kubeconfig import kubeconfig_text
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Asked, Factories, Running
+from tests.conformance.informer.relay import Relay
 from tests.conformance.informer.stage import (
     CONFIG_MAPS,
     PATIENCE,
@@ -199,7 +201,7 @@ def test_s28_a_right_that_is_taken_away_and_given_back(
     server.create(role, widgets.namespace)
     server.create(binding, widgets.namespace)
     assert factory.wait_for_cache_sync(PATIENCE)
-    assert heard.wait("ADDED", "a")
+    heard.wait("ADDED", "a")
 
 
 @on_embedded
@@ -304,20 +306,26 @@ def test_s30_events_older_than_what_is_held_are_dropped(
 
 
 def test_s30_a_cluster_restored_from_a_backup_is_taken_as_it_is(
-    cluster: Cluster, running: Running, widgets: Collection, caplog: pytest.LogCaptureFixture
+    cluster: Cluster,
+    running: Running,
+    widgets: Collection,
+    relay: Relay,
+    relayed: Any,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What was written since is deleted, though versions went back; and it is logged."""
     server = cluster.server
     widgets.fill("kept", "changed")
     snapshot = server.snapshot()
-    found, heard = running(), Heard()
+    found, heard = running(client=relayed), Heard()
     found.informer.add_event_handler(heard)
     widgets.merge("changed", {"spec": {"size": 5}})
     names = [f"lost{number}" for number in range(8)]
     widgets.fill(*names)
     heard.wait("ADDED", names[-1])
     with caplog.at_level(logging.WARNING, "dyninformer"):
-        server.restore(snapshot)  # type: ignore[arg-type]
+        with relay.holding():
+            server.restore(snapshot)  # type: ignore[arg-type]
         heard.wait("DELETED", names[-1])
     held = {o["metadata"]["name"]: o["spec"].get("size") for o in found.lister}
     assert held == {"kept": None, "changed": None}
@@ -327,17 +335,18 @@ def test_s30_a_cluster_restored_from_a_backup_is_taken_as_it_is(
 
 
 def test_s30_a_server_that_was_killed_is_watched_on(
-    cluster: Cluster, running: Running, widgets: Collection
+    cluster: Cluster, running: Running, widgets: Collection, relay: Relay, relayed: Any
 ) -> None:
     """After kill -9 and a restart, only what changed is told."""
     widgets.fill("a", "b")
-    found, heard = running(), Heard()
+    found, heard = running(client=relayed), Heard()
     found.informer.add_event_handler(heard)
     heard.wait_count(2)
-    cluster.server.restart()
-    until(lambda: widgets.api.get(widgets.path).status == 200)
-    widgets.api.delete(widgets.at("a"))
-    widgets.fill("c")
+    with relay.holding():
+        cluster.server.restart()
+        until(lambda: widgets.api.get(widgets.path).status == 200)
+        widgets.api.delete(widgets.at("a"))
+        widgets.fill("c")
     heard.wait("ADDED", "c")
     assert heard.told[2:] == [("DELETED", "a"), ("ADDED", "c")]
     assert list_of(widgets) == {o["metadata"]["name"] for o in found.lister}
