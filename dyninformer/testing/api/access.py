@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypedDict, Unpack, cast
 
 from dyninformer.testing.api.request_info import RequestInfo
 from dyninformer.testing.messages import Request
@@ -35,6 +36,20 @@ class Decision:
 
     allowed: bool
     reason: str = ""
+
+
+Names = str | Iterable[str]
+
+
+class What(TypedDict, total=False):
+    """What a rule is about, as in `Rule`; one text stands for a list of one."""
+
+    verbs: Names
+    groups: Names
+    resources: Names
+    namespaces: Names
+    names: Names
+    paths: Names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,9 +92,6 @@ class Rule:
         )
 
 
-Names = str | Iterable[str]
-
-
 class Access:
     """The users of a server and what they may do.
 
@@ -115,39 +127,13 @@ class Access:
         """From now on ``token`` is answered 401; unknown tokens are ignored."""
         self._users.pop(token, None)
 
-    def allow(
-        self,
-        user: str,
-        *,
-        verbs: Names = (),
-        resources: Names = (),
-        groups: Names = (),
-        namespaces: Names = (),
-        names: Names = (),
-        paths: Names = (),
-    ) -> Rule:
-        """Let ``user`` ("*" for all, "group:devs" for a group) do what the rest says."""
-        return self._declare(
-            True, user, verbs=verbs, resources=resources, groups=groups, namespaces=namespaces,
-            names=names, paths=paths,
-        )  # fmt: skip
+    def allow(self, user: str, **what: Unpack[What]) -> Rule:
+        """Let ``user`` ("*" for all, "group:devs" for a group) do ``what``."""
+        return self._declare(True, user, what)
 
-    def deny(
-        self,
-        user: str,
-        *,
-        verbs: Names = (),
-        resources: Names = (),
-        groups: Names = (),
-        namespaces: Names = (),
-        names: Names = (),
-        paths: Names = (),
-    ) -> Rule:
-        """Forbid ``user`` what the rest says, members of system:masters too."""
-        return self._declare(
-            False, user, verbs=verbs, resources=resources, groups=groups, namespaces=namespaces,
-            names=names, paths=paths,
-        )  # fmt: skip
+    def deny(self, user: str, **what: Unpack[What]) -> Rule:
+        """Forbid ``user`` ``what``, members of system:masters too."""
+        return self._declare(False, user, what)
 
     def remove(self, rule: Rule) -> None:
         """Take back what `allow` or `deny` returned; idempotent."""
@@ -180,8 +166,9 @@ class Access:
                 return Decision(rule.allows, "" if rule.allows else "denied by a declared rule")
         return Decision(allowed=True) if MASTERS in user.groups else None
 
-    def _declare(self, allows: bool, user: str, **about: Names) -> Rule:
-        rule = Rule(allows, user, **{name: _tuple(value) for name, value in about.items()})
+    def _declare(self, allows: bool, user: str, what: What) -> Rule:
+        given = cast("dict[str, Names]", what)
+        rule = Rule(allows, user, **{name: _tuple(value) for name, value in given.items()})
         self._rules.append(rule)
         return rule
 

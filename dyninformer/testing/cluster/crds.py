@@ -6,11 +6,12 @@ its spec serves new resources in place of the old; a deleted one takes its objec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dyninformer.testing.cluster import deletes
+from dyninformer.testing.cluster.conditions import condition, is_true, reason_of, with_condition
 from dyninformer.testing.cluster.crd_resources import resources_of
-from dyninformer.testing.cluster.deletes import CRD_CLEANUP, with_condition
+from dyninformer.testing.cluster.deletes import CRD_CLEANUP
 from dyninformer.testing.cluster.log import GroupResource, Key, Version
 from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
 from dyninformer.testing.cluster.metadata import ordered
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
 
 Object = dict[str, Any]
+
+_ACCEPTED: Final = "the initial names have been accepted"
 
 
 class CustomResources:
@@ -73,25 +76,16 @@ class CustomResources:
         status = crd["status"]
         accepted, complaint = self._names(crd)
         now = timestamp(self._cluster.now())
-        names_condition: Object = {
-            "type": "NamesAccepted",
-            "status": "False" if complaint else "True",
-            "lastTransitionTime": now,
-            "reason": complaint[0] if complaint else "NoConflicts",
-            "message": complaint[1] if complaint else "no conflicts found",
-        }
+        reason, message = complaint or ("NoConflicts", "no conflicts found")
+        names = condition("NamesAccepted", not complaint, now, reason, message)
         before = status.get("conditions") or []
-        conditions = with_condition(before, names_condition)
-        if not _is_true(before, "Established"):
-            established = {
-                "type": "Established",
-                "status": "False",
-                "lastTransitionTime": now,
-                "reason": "NotAccepted" if complaint else "Installing",
-                "message": "not all names are accepted"
+        conditions = with_condition(before, names)
+        if not is_true(before, "Established"):
+            established = (
+                condition("Established", False, now, "NotAccepted", "not all names are accepted")
                 if complaint
-                else "the initial names have been accepted",
-            }
+                else condition("Established", False, now, "Installing", _ACCEPTED)
+            )
             conditions = with_condition(conditions, established)
         if conditions == before and accepted == status.get("acceptedNames"):
             return False
@@ -100,15 +94,10 @@ class CustomResources:
 
     def _establish(self, version: Version) -> bool:
         conditions = version.object["status"]["conditions"]
-        if not _is_true(conditions, "NamesAccepted") or _is_true(conditions, "Established"):
+        if not is_true(conditions, "NamesAccepted") or is_true(conditions, "Established"):
             return False
-        established = {
-            "type": "Established",
-            "status": "True",
-            "lastTransitionTime": timestamp(self._cluster.now()),
-            "reason": "InitialNamesAccepted",
-            "message": "the initial names have been accepted",
-        }
+        now = timestamp(self._cluster.now())
+        established = condition("Established", True, now, "InitialNamesAccepted", _ACCEPTED)
         self._write_status(version, {"conditions": with_condition(conditions, established)})
         return True
 
@@ -160,7 +149,7 @@ class CustomResources:
     def _serve(self, crd: Object) -> None:
         """Serve what the CRD says, if it is Established and says anything new."""
         status = crd["status"]
-        if not _is_true(status["conditions"], "Established"):
+        if not is_true(status["conditions"], "Established"):
             return
         name, alive = crd["metadata"]["name"], "deletionTimestamp" not in crd["metadata"]
         wanted = (crd["spec"], status["acceptedNames"], alive)
@@ -189,7 +178,7 @@ class CustomResources:
             return
         collection = _collection(crd)
         conditions = crd["status"]["conditions"]
-        if _reason(conditions, "Terminating") == "InstanceDeletionPending":
+        if reason_of(conditions, "Terminating") == "InstanceDeletionPending":
             self._say_deleting(version)
             return
         log = self._cluster.log
@@ -207,14 +196,12 @@ class CustomResources:
         log.append(CRDS, version.key, {**crd, "metadata": metadata})
 
     def _say_deleting(self, version: Version) -> None:
-        condition = {
-            "type": "Terminating",
-            "status": "True",
-            "lastTransitionTime": timestamp(self._cluster.now()),
-            "reason": "InstanceDeletionInProgress",
-            "message": "CustomResource deletion is in progress",
-        }
-        conditions = with_condition(version.object["status"]["conditions"], condition)
+        now = timestamp(self._cluster.now())
+        going = condition(
+            "Terminating", True, now, "InstanceDeletionInProgress",
+            "CustomResource deletion is in progress",
+        )  # fmt: skip
+        conditions = with_condition(version.object["status"]["conditions"], going)
         self._write_status(version, {"conditions": conditions})
 
     def _write_status(self, version: Version, changes: Object) -> None:
@@ -243,15 +230,3 @@ def _each(value: Any) -> list[str]:
     if not value:
         return []
     return [value] if isinstance(value, str) else list(value)
-
-
-def _condition(conditions: Any, kind: str) -> Object:
-    return next((each for each in conditions or () if each.get("type") == kind), {})
-
-
-def _is_true(conditions: Any, kind: str) -> bool:
-    return bool(_condition(conditions, kind).get("status") == "True")
-
-
-def _reason(conditions: Any, kind: str) -> str:
-    return str(_condition(conditions, kind).get("reason", ""))

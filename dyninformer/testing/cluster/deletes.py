@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from dyninformer.testing.cluster.conditions import condition, with_condition
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.metadata import ordered
 from dyninformer.testing.cluster.resources import Resource
@@ -57,18 +58,6 @@ def gone(resource: Resource, obj: Object) -> Object:
         "status": "Success",
         "details": details,
     }
-
-
-def with_condition(conditions: list[Object], condition: Object) -> list[Object]:
-    """The conditions with one set; its lastTransitionTime stays while its status does."""
-    result = list(conditions)
-    for at, each in enumerate(result):
-        if each.get("type") == condition["type"]:
-            if each.get("status") == condition["status"] and "lastTransitionTime" in each:
-                condition = {**condition, "lastTransitionTime": each["lastTransitionTime"]}
-            result[at] = condition
-            return result
-    return [*result, condition]
 
 
 def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions) -> None:
@@ -136,16 +125,13 @@ def _mark_crd(cluster: Cluster, live: Version, obj: Object, options: DeleteOptio
     if CRD_CLEANUP not in finalizers:
         finalizers.append(CRD_CLEANUP)
     marked = ordered({**metadata, "deletionTimestamp": now, "finalizers": finalizers})
-    condition = {
-        "type": "Terminating",
-        "status": "True",
-        "lastTransitionTime": now,
-        "reason": "InstanceDeletionPending",
-        "message": "CustomResourceDefinition marked for deletion; "
+    begun = condition(
+        "Terminating", True, now, "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; "
         "CustomResource deletion will begin soon",
-    }
+    )  # fmt: skip
     status = obj["status"]
-    conditions = with_condition(status.get("conditions") or [], condition)
+    conditions = with_condition(status.get("conditions") or [], begun)
     changed = {**obj, "metadata": marked, "status": {**status, "conditions": conditions}}
     return _stored(cluster, live, changed, options)
 

@@ -14,38 +14,12 @@ from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.cluster import Cluster
 from dyninformer.testing.messages import Request, Response
 from tests.testing.api.golden import Replay, body_text, custom_resource, place, recordings
+from tests.testing.cluster.desk import THING
 
 Object = dict[str, Any]
 
 _RECORDED_AT = datetime(2026, 11, 18, 9, 37, 47, tzinfo=UTC).timestamp()
-_THINGS = custom_resource(
-    "wr.io", "things", "Thing", scale=True,
-    schema={
-        "type": "object",
-        "required": ["spec"],
-        "properties": {
-            "spec": {
-                "type": "object",
-                "x-kubernetes-validations": [{"rule": "self.replicas != 13"}],
-                "properties": {
-                    "replicas": {"type": "integer", "minimum": 0},
-                    "color": {"type": "string", "enum": ["red", "green"], "default": "red"},
-                    "list": {
-                        "type": "array",
-                        "x-kubernetes-list-type": "map",
-                        "x-kubernetes-list-map-keys": ["name"],
-                        "items": {
-                            "type": "object",
-                            "required": ["name"],
-                            "properties": {"name": {"type": "string"}, "v": {"type": "integer"}},
-                        },
-                    },
-                },
-            },
-            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-        },
-    },
-)  # fmt: skip
+_THINGS = custom_resource("wr.io", "things", "Thing", scale=True, schema=THING)
 _MULTS = custom_resource(
     "mult.io", "mults", "Mult", versions=("v1", "v2"),
     schema={
