@@ -108,7 +108,7 @@ class Holdings:
         for key, row in rows.items():
             if key not in written:
                 for index, values in zip(added, row, strict=True):
-                    index.replace(key, [], values)
+                    index.enter(key, values)
 
     def publish(self) -> None:
         """Let readers see the indexes that were begun."""

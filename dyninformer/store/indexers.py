@@ -45,6 +45,17 @@ class Index:
         self.complete = True
         """Every key is under its old values when it is moved. Not so while the index is built."""
 
+    def enter(self, key: str, values: Texts) -> None:
+        """Put a key that is under nothing under its values."""
+        if self._values is not None and values:
+            self._values[key] = tuple(values)
+        for value in values:
+            many = self._many.get(value)
+            if type(many) is dict:  # the usual one of many keys, without a call
+                many[key] = None
+            else:
+                self._insert(value, key)
+
     def replace(self, key: str, old: Texts, new: Texts) -> None:
         """Move a key from its old values to its new ones."""
         if self._values is not None:

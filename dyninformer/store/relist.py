@@ -72,7 +72,7 @@ class Relist:
             self._new[key] = self._store.codec.pack(data, received.identity)
             row = new_row(received, data, self._indexing)
             for index, values in zip(self._indexes, row, strict=True):
-                index.replace(key, [], values)
+                index.enter(key, values)
         elif not self._compare(received, held):
             return
         if self._store.codec.wants_sample:
@@ -208,7 +208,7 @@ class Relist:
             if key not in self._updates:
                 row = self._indexing.row_of(plain(payload))
                 for index, values in zip(self._indexes, row, strict=True):
-                    index.replace(key, [], values)
+                    index.enter(key, values)
         for key, step in self._updates.items():
             self._updates[key] = self._deciding.again(step, self._indexing)
 
