@@ -1,0 +1,44 @@
+"""Each numbered rule of docs/semantics.md is held by tests that are named for it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+RULES = (TESTS.parent / "docs" / "semantics.md").read_text(encoding="utf-8")
+NUMBERS = [int(number) for number in re.findall(r"^- S(\d+) ", RULES, re.MULTILINE)]
+
+
+def tests_by_number() -> dict[int, list[str]]:
+    """The conformance tests that are named for a rule, by its number."""
+    found: dict[int, list[str]] = {}
+    for path in sorted((TESTS / "conformance" / "informer").glob("test_*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                match = re.match(r"test_s(\d\d)_", node.name)
+                assert match, f"{path.name}: {node.name} is named for no rule"
+                found.setdefault(int(match[1]), []).append(f"{path.name}::{node.name}")
+    return found
+
+
+BY_NUMBER = tests_by_number()
+
+
+def test_rules_are_numbered_without_a_gap() -> None:
+    """S1, S2, and so on, each once."""
+    assert NUMBERS == list(range(1, len(NUMBERS) + 1))
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: f"S{number}")
+def test_a_rule_is_held_by_a_test_of_its_number(number: int) -> None:
+    """On the embedded server, and on a real one where it can be shown there."""
+    assert BY_NUMBER.get(number), f"no test_s{number:02}_... in tests/conformance/informer"
+
+
+def test_no_test_is_named_for_a_rule_that_does_not_exist() -> None:
+    """A rule that is taken away takes its tests along, or they are renamed."""
+    assert set(BY_NUMBER) <= set(NUMBERS)
