@@ -29,7 +29,11 @@ class Wire:
         self._file: Any = None
         self._holders = 1
         self._wires = wires
-        wires.add(self)
+        try:
+            wires.add(self)
+        except BaseException:
+            self._socket.close()
+            raise
 
     def settle(self, final: object) -> None:
         """The connection is ready, and this is its socket."""
@@ -96,16 +100,19 @@ class Wires:
     """All connections of one client, those that lie idle too."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards _all
+        self._lock = threading.Lock()  # guards _all and _ended
         self._all: set[Wire] = set()
+        self._ended = False
 
     def __len__(self) -> int:
         with self._lock:
             return len(self._all)
 
     def add(self, wire: Wire) -> None:
-        """A connection begins."""
+        """A connection begins. Raises after `end`."""
         with self._lock:
+            if self._ended:
+                raise StoppedError("no connection begins any more: the factory was shut down")
             self._all.add(wire)
 
     def discard(self, wire: Wire) -> None:
@@ -114,8 +121,9 @@ class Wires:
             self._all.discard(wire)
 
     def end(self) -> None:
-        """End what goes on anywhere; a connect that is under way fails at once, on Linux."""
+        """End what goes on anywhere, for good; a connect under way fails at once, on Linux."""
         with self._lock:
+            self._ended = True
             wires = list(self._all)
         for wire in wires:
             wire.end()

@@ -123,13 +123,21 @@ class Errands:
                 if self._numbers:
                     # Started under the lock, so that its number is its own from birth; the
                     # new thread only waits for the lock.
-                    self._start(self._numbers.pop())
+                    self._start(errand)
             errand.waiters += 1
             return errand
 
-    def _start(self, number: int) -> None:
+    def _start(self, errand: _Errand) -> None:
+        number = self._numbers.pop()
         name = self._name if self._most == 1 else f"{self._name} {number}"
-        threading.Thread(target=self._work, args=(number, name), name=name, daemon=True).start()
+        thread = threading.Thread(target=self._work, args=(number, name), name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads, or the interpreter is ending
+            self._numbers.add(number)
+            self._pending.remove(errand)
+            self._forget(errand)
+            raise
 
     def _work(self, number: int, thread: str) -> None:
         while True:
@@ -140,7 +148,7 @@ class Errands:
                     return
                 errand = self._pending.popleft()
                 if errand.waiters == 0:
-                    self._shared.pop(errand.name, None)
+                    self._forget(errand)
                     continue
                 self._running[thread] = errand.name
             self._perform(errand)
@@ -154,8 +162,7 @@ class Errands:
         with self._lock:
             # After this nobody can begin to wait for it, and nobody who waits can leave
             # without taking the result or being counted here.
-            if self._shared.get(errand.name) is errand:
-                del self._shared[errand.name]
+            self._forget(errand)
             wanted = errand.waiters > 0
             if error is not None:
                 errand.result.set_exception(error)
@@ -163,6 +170,11 @@ class Errands:
                 errand.result.set_result(outcome)
         if error is None and not wanted:
             errand.discard(outcome)
+
+    def _forget(self, errand: _Errand) -> None:
+        """Under the lock: nobody can join it any more."""
+        if self._shared.get(errand.name) is errand:
+            del self._shared[errand.name]
 
     def _leave(self, errand: _Errand) -> None:
         with self._lock:

@@ -31,6 +31,7 @@ from tests.watching.wires import (
     Background,
     add_maps,
     client_of,
+    connecting,
     eventually,
     full_port,
     listening,
@@ -108,8 +109,9 @@ def test_s34_a_connect_that_hangs_holds_nobody_up(make: Make) -> None:
         source = make(client_of(f"http://127.0.0.1:{port}"))
         sockets = open_sockets()
         task = Background(lambda: source.list(LIST))
-        named = f"dyninformer connecting to http://127.0.0.1:{port}"
-        eventually(lambda: any(each.startswith(named) for each in source.under_way()))
+        eventually(lambda: connecting(port) == 2)  # one of them fills the queue
+        (told,) = source.under_way()
+        assert told.startswith(f"dyninformer connecting to http://127.0.0.1:{port}")
         ended(task, source.close)
         assert isinstance(task.error, StoppedError)
         eventually(lambda: source.under_way() == [] and our_threads() == [])

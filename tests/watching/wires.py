@@ -104,6 +104,13 @@ def full_port() -> Iterator[int]:
         yield port
 
 
+def connecting(port: int) -> int:
+    """How many connections to this port of loopback wait for an answer (SYN-SENT)."""
+    with open("/proc/self/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table]
+    return sum(row[2].endswith(f":{port:04X}") and row[3] == "02" for row in rows[1:])
+
+
 def kubeconfig(path: Path, server: str, user: dict[str, Any], **cluster: Any) -> Path:
     """A kubeconfig with one context."""
     import yaml  # noqa: PLC0415
