@@ -228,6 +228,11 @@ class DynamicSharedInformerFactory:
         return self._shared.source.writes_client
 
     @property
+    def namespace(self) -> str:
+        """The namespace that the kubeconfig's context, or the pod, is in; else "default"."""
+        return self._shared.source.namespace
+
+    @property
     def discovery(self) -> Discovery:
         """What the server has: names, kinds, scopes, columns."""
         return self._discovery

@@ -24,7 +24,7 @@ Names: TypeAlias = Annotated[
 ]
 Namespace: TypeAlias = Annotated[
     str | None,
-    typer.Option("-n", "--namespace", help="The namespace; several with commas. Default: the context's.",
+    typer.Option("-n", "--namespace", help="One, or several with commas; by default the context's.",
                  rich_help_panel=_WHICH, show_default=False),
 ]  # fmt: skip
 AllNamespaces: TypeAlias = Annotated[
@@ -42,7 +42,7 @@ FieldSelector: TypeAlias = Annotated[
 ]  # fmt: skip
 Where: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(help="Any field, selected here: .spec.issuerRef.name=ca, also != and several times.",
+    typer.Option(help="Any field, selected here: .spec.issuerRef.name=ca; also !=, also several.",
                  metavar="PATH=VALUE", rich_help_panel=_WHICH, show_default=False),
 ]  # fmt: skip
 Kubeconfig: TypeAlias = Annotated[

@@ -14,6 +14,7 @@ from dyninformer.watching.failures import without_password
 __all__ = ["InCluster", "KubeconfigFiles", "Named", "find_configuration", "harmless", "named_in"]
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+_POD_NAMESPACE = ACCOUNT.with_name("namespace")
 _DEMO = "Without a cluster at hand, `dyninformer demo` shows it at work on an embedded one."
 
 
@@ -39,6 +40,14 @@ class InCluster:
 
     host: str
 
+    @property
+    def namespace(self) -> str:
+        """The pod's own namespace, "" if it cannot be read."""
+        try:
+            return _POD_NAMESPACE.read_text("utf-8").strip()
+        except OSError:
+            return ""
+
     def __str__(self) -> str:
         return "the pod's service account"
 
@@ -51,6 +60,8 @@ class Named:
     server: str
     plugin: str | None
     """The command of the user's credential plugin, if there is one."""
+    namespace: str
+    """The namespace that the context is in, "" if it names none."""
 
 
 def find_configuration(
@@ -149,7 +160,12 @@ def _named(files: KubeconfigFiles, merger: Any) -> Named:
         raise ConfigError(_no_context(files, current, names))
     context = merged["contexts"].get_with_name(current)["context"]
     cluster = merged["clusters"].get_with_name(context["cluster"])["cluster"]
-    return Named(current, without_password(cluster["server"]), _plugin_of(merged, context))
+    return Named(
+        current,
+        without_password(cluster["server"]),
+        _plugin_of(merged, context),
+        str(context.safe_get("namespace") or ""),
+    )
 
 
 def _current_context(configs: Iterable[Any]) -> str:

@@ -84,6 +84,11 @@ class Source:
         """Where the API server is, as messages name it."""
         return self._origin.host
 
+    @property
+    def namespace(self) -> str:
+        """The namespace that the configuration is for, as kubectl takes it; else "default"."""
+        return self._origin.namespace or "default"
+
     def conversation(self) -> Conversation:
         """A `Transport` whose `close` ends what was asked through it, and nothing else."""
         return self._exchange.conversation()
@@ -160,6 +165,7 @@ class _Given:
         self._keys: dict[str, str] = {}
         self._private: Configuration | None = None
         self.host = without_password(client.configuration.host)
+        self.namespace = ""  # a client does not know its context
 
     def load(self) -> None:
         """Nothing to read: the client has it."""
@@ -195,9 +201,10 @@ class _Environment:
             # Only files are read; the official loader runs the plugin as soon as it loads.
             named = named_in(place, _kubernetes().config.kube_config.KubeConfigMerger)
             self.host, self._plugin = named.server, named.plugin
+            self.namespace = named.namespace
             self._place = replace(place, context=named.context)
         else:
-            self.host = place.host
+            self.host, self.namespace = place.host, place.namespace
         self._loaded: Configuration | None = None
 
     def load(self) -> None:
