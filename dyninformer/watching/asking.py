@@ -76,7 +76,7 @@ def back_off(
     wakes: bool = False,
     unreachable: bool = False,
 ) -> Turn:
-    """Wait, and say why. What was read apart has been thrown away by the caller."""
+    """Wait, and say why. What was read apart goes with the state that read it."""
     memory, failed = failure(memory, reason, now, unreachable=unreachable)
     until = now + memory.backoff.delay(random, retry_after)
     return BackingOff(memory, now, until, wakes), (failed,)

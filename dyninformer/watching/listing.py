@@ -17,7 +17,7 @@ from dyninformer.watching.asking import (
     reread,
     took_state,
 )
-from dyninformer.watching.effects import Ask, Collect, Discard, ListPage, Noted
+from dyninformer.watching.effects import Ask, Collect, ListPage, Noted
 from dyninformer.watching.refusals import refused
 from dyninformer.watching.states import Checking, Listing, Plan
 
@@ -35,11 +35,11 @@ def step(state: Listing, answer: Answer, now: float, random: Random) -> Turn:
             return _expired(state, now, random)
         case Refused():
             memory = replace(state.memory, plan=Plan.STREAM)
-            return _thrown_away(refused(memory, answer, "list", now, random))
+            return refused(memory, answer, "list", now, random)
         case Lost(complaint):
             memory = replace(state.memory, plan=Plan.STREAM)
             reason = reasons.lost(memory.scope, "list", complaint)
-            return _thrown_away(back_off(memory, reason, now, random, unreachable=True))
+            return back_off(memory, reason, now, random, unreachable=True)
         case _:
             return state, ()
 
@@ -78,7 +78,7 @@ def _batch(state: Listing, batch: Batch, now: float, random: Random) -> Turn:
     else:
         return state, (Collect(batch.events, batch.unusable),)
     memory = replace(state.memory, plan=Plan.STREAM)
-    return _thrown_away(back_off(memory, reason, now, random))
+    return back_off(memory, reason, now, random)
 
 
 def _page(state: Listing, end: PageEnd, now: float, random: Random) -> Turn:
@@ -87,11 +87,11 @@ def _page(state: Listing, end: PageEnd, now: float, random: Random) -> Turn:
     version = state.version or end.version
     if not version:
         reason = reasons.no_version(memory.scope)
-        return _thrown_away(back_off(memory, reason, now, random))
+        return back_off(memory, reason, now, random)
     if looks_older(memory, version):
         reason = reasons.older_list(memory.scope, version, memory.version)
         memory = replace(memory, went_back=True)
-        return _thrown_away(back_off(memory, reason, now, random))
+        return back_off(memory, reason, now, random)
     if end.continue_:
         return _next_page(state, version, end, now, random)
     memory, effects = took_state(memory, version, state.plan, state.generation, now)
@@ -104,11 +104,11 @@ def _next_page(state: Listing, version: str, end: PageEnd, now: float, random: R
     memory = state.memory
     if end.continue_ == state.continue_:
         reason = reasons.endless_list(memory.scope)
-        return _thrown_away(back_off(memory, reason, now, random))
+        return back_off(memory, reason, now, random)
     if not end.items:
         if memory.budget.free_at(now) > now:
             reason = reasons.endless_list(memory.scope)
-            return _thrown_away(back_off(memory, reason, now, random))
+            return back_off(memory, reason, now, random)
         memory = replace(memory, budget=memory.budget.spend(now))
     asked = replace(state, memory=memory, version=version, continue_=end.continue_)
     return asked, (Ask(ListPage(end.continue_, limited=state.plan is Plan.PAGED)),)
@@ -119,11 +119,6 @@ def _expired(state: Listing, now: float, random: Random) -> Turn:
     if state.plan is Plan.WHOLE:
         reason = reasons.expired_list(state.memory.scope)
         memory = replace(state.memory, plan=Plan.STREAM)
-        return _thrown_away(back_off(memory, reason, now, random))
+        return back_off(memory, reason, now, random)
     memory = replace(state.memory, plan=Plan.WHOLE)
-    return _thrown_away(proceed(memory, now, random))
-
-
-def _thrown_away(turn: Turn) -> Turn:
-    state, effects = turn
-    return state, (Discard(), *effects)
+    return proceed(memory, now, random)

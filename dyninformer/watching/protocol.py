@@ -12,10 +12,10 @@ from dataclasses import replace
 from random import Random
 
 from dyninformer.watching import absence, following, listing, streaming
-from dyninformer.watching.answers import Answer, Begin, CrdSeen, Due, Stop
+from dyninformer.watching.answers import Answer, Begin, CrdSeen, Due, Ended, Lost, Stop
 from dyninformer.watching.asking import Turn, proceed
 from dyninformer.watching.backoff import Backoff
-from dyninformer.watching.effects import Discard
+from dyninformer.watching.effects import Ask, Discard, Effects, ListPage, Swap
 from dyninformer.watching.states import (
     Absent,
     BackingOff,
@@ -51,6 +51,24 @@ def step(state: State, answer: Answer, now: float, random: Random) -> Turn:
             return _crd_seen(state, answer, now, random)
         case _:
             pass
+    if isinstance(state, Streaming | Listing):
+        after, effects = _step(state, answer, now, random)
+        return after, effects if _goes_on(after, effects) else (Discard(), *effects)
+    return _step(state, answer, now, random)
+
+
+def _goes_on(after: State, effects: Effects) -> bool:
+    """What was read apart so far is still wanted, or has just been swapped in."""
+    if any(isinstance(effect, Swap) for effect in effects):
+        return True
+    wants = [effect.want for effect in effects if isinstance(effect, Ask)]
+    continued = all(isinstance(want, ListPage) and want.continue_ for want in wants)
+    return isinstance(after, Streaming | Listing) and continued
+
+
+def _step(state: State, answer: Answer, now: float, random: Random) -> Turn:
+    if isinstance(answer, Ended) and isinstance(state, Listing | Checking | Proving):
+        answer = Lost("the answer ended in its middle")
     match state:
         case Watching():
             return following.step(state, answer, now, random)
@@ -66,6 +84,8 @@ def step(state: State, answer: Answer, now: float, random: Random) -> Turn:
             return proceed(memory, now, random) if isinstance(answer, Begin) else (state, ())
         case BackingOff(memory) | Absent(memory):
             return proceed(memory, now, random) if isinstance(answer, Due) else (state, ())
+        case Stopped():
+            return state, ()
 
 
 def asks(state: State) -> bool:

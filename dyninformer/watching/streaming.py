@@ -15,7 +15,7 @@ from dyninformer.watching.asking import (
     proceed,
     took_state,
 )
-from dyninformer.watching.effects import Collect, Discard
+from dyninformer.watching.effects import Collect
 from dyninformer.watching.refusals import refused
 from dyninformer.watching.states import Memory, Plan, Streaming, Watching
 
@@ -51,7 +51,7 @@ def _batch(state: Streaming, batch: Batch, now: float, random: Random) -> Turn:
     memory = state.memory
     if batch.failure:
         reason = reasons.transform_failed(memory.scope, batch.failure)
-        return _thrown_away(back_off(memory, reason, now, random))
+        return back_off(memory, reason, now, random)
     if batch.broken:
         return _cut(state, reasons.broken(memory.scope, "list", batch.broken), now, random)
     if batch.error is not None:
@@ -73,7 +73,7 @@ def _marked(
     if looks_older(memory, version):
         reason = reasons.older_list(memory.scope, version, memory.version)
         memory = replace(memory, went_back=True)
-        return _thrown_away(back_off(memory, reason, now, random))
+        return back_off(memory, reason, now, random)
     memory, effects = took_state(memory, version, Plan.STREAM, state.generation, now)
     watching = Watching(
         memory, state.asked, state.timeout, version, version, opened=state.opened, lines=True
@@ -87,14 +87,9 @@ def _cut(state: Streaming, reason: str, now: float, random: Random) -> Turn:
     memory = replace(state.memory, cuts=cuts)
     if cuts >= 2:
         memory = replace(memory, plan=Plan.PAGED, cuts=0)
-    return _thrown_away(back_off(memory, reason, now, random))
+    return back_off(memory, reason, now, random)
 
 
 def _unmarked(state: Streaming, now: float, random: Random) -> Turn:
     memory: Memory = replace(state.memory, plan=Plan.PAGED, cuts=0)
-    return _thrown_away(back_off(memory, reasons.unmarked(memory.scope), now, random))
-
-
-def _thrown_away(turn: Turn) -> Turn:
-    state, effects = turn
-    return state, (Discard(), *effects)
+    return back_off(memory, reasons.unmarked(memory.scope), now, random)
