@@ -6,6 +6,11 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from dyninformer.cli.completion import contexts as _contexts
+from dyninformer.cli.completion import names as _names
+from dyninformer.cli.completion import namespaces as _namespaces
+from dyninformer.cli.completion import resources as _resources
+
 _WHERE = "Where"
 _WHICH = "Which objects"
 _HOW = "How it is shown"
@@ -17,15 +22,19 @@ Resource: TypeAlias = Annotated[
         help="Any spelling: certificates, cert, certificates.cert-manager.io, "
         "cert-manager.io/v1/certificates.",
         show_default=False,
+        autocompletion=_resources,
     ),
 ]
 Names: TypeAlias = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these.", show_default=False)
+    list[str] | None,
+    typer.Argument(
+        metavar="[NAME]...", help="Only these.", show_default=False, autocompletion=_names
+    ),
 ]
 Namespace: TypeAlias = Annotated[
     str | None,
     typer.Option("-n", "--namespace", help="One, or several with commas; by default the context's.",
-                 rich_help_panel=_WHICH, show_default=False),
+                 rich_help_panel=_WHICH, show_default=False, autocompletion=_namespaces),
 ]  # fmt: skip
 AllNamespaces: TypeAlias = Annotated[
     bool, typer.Option("-A", "--all-namespaces", help="All namespaces.", rich_help_panel=_WHICH)
@@ -51,8 +60,9 @@ Kubeconfig: TypeAlias = Annotated[
 ]
 Context: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="The kubeconfig's context.", rich_help_panel=_WHERE, show_default=False),
-]
+    typer.Option(help="The kubeconfig's context.", rich_help_panel=_WHERE, show_default=False,
+                 autocompletion=_contexts),
+]  # fmt: skip
 Output: TypeAlias = Annotated[
     str,
     typer.Option("-o", "--output", metavar="FORM",

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from dyninformer.cli.failing import CommandError
+from dyninformer.cli.failing import UNREACHABLE, WRONG_USAGE, CommandError
 from dyninformer.cli.progress import shown_while_syncing
 from dyninformer.discovery import ResolvedResource
 from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 
 Namespaces: TypeAlias = list[str]
+
+_LOOK_SECONDS: Final = 0.1
+# As `watching.reasons` words an answer that stays the same however often one asks.
+_REFUSED: Final = re.compile(r": forbidden \(|\(401: |(?P<usage>\((?:400|405|422): )")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +39,7 @@ class Target:
     def connected(self) -> Iterator[DynamicSharedInformerFactory]:
         """A factory, for as long as the command runs."""
         if self.namespace and self.all_namespaces:
-            raise CommandError("give -n or -A, not both", code=2)
+            raise CommandError("give -n or -A, not both", code=WRONG_USAGE)
         kubeconfig = os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
         with DynamicSharedInformerFactory(kubeconfig=kubeconfig, context=self.context) as factory:
             yield factory
@@ -65,7 +71,24 @@ class Target:
         )
 
     def sync(self, factory: DynamicSharedInformerFactory) -> None:
-        """Start, and wait for the first state; on a terminal, show how far it has come."""
+        """Start, and wait for the first state; on a terminal, show how far it has come.
+
+        What the server refuses is an error at once: asking again would not help a command.
+        """
+        deadline = time.monotonic() + self.timeout
         factory.start()
-        with shown_while_syncing(factory, sys.stderr):
-            factory.sync(self.timeout)
+        with shown_while_syncing(factory, sys.stderr) as refresh:
+            while not factory.wait_for_cache_sync(_LOOK_SECONDS):
+                refresh()
+                _fail_if_refused(factory)
+                if time.monotonic() >= deadline:
+                    break
+        factory.sync(0)
+
+
+def _fail_if_refused(factory: DynamicSharedInformerFactory) -> None:
+    for status in factory.status().values():
+        refused = _REFUSED.search(status.reason) if not status.synced else None
+        if refused:
+            code = WRONG_USAGE if refused["usage"] else UNREACHABLE
+            raise CommandError(status.reason, code=code)

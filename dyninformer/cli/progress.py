@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 from dyninformer.factory import DynamicSharedInformerFactory
 
+Refresh: TypeAlias = Callable[[], None]
+
 
 @contextmanager
-def shown_while_syncing(factory: DynamicSharedInformerFactory, where: TextIO) -> Iterator[None]:
-    """Show a spinner with the resources that are still read; only on a terminal."""
+def shown_while_syncing(factory: DynamicSharedInformerFactory, where: TextIO) -> Iterator[Refresh]:
+    """A bar per resource that is still read, drawn anew at each call of what this yields.
+
+    Only on a terminal; it goes when all is read. A bar without a known end moves to and fro.
+    """
     if not where.isatty():
-        yield
+        yield lambda: None
         return
     from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+    )
 
-    waited = ", ".join(str(gvr) for gvr, status in factory.status().items() if not status.synced)
-    with Console(file=where).status(f"reading {waited} ..."):
-        yield
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+    )
+    with Progress(*columns, console=Console(file=where), transient=True) as progress:
+        tasks = {
+            gvr: progress.add_task(f"reading {gvr}", total=None)
+            for gvr, status in factory.status().items()
+            if not status.synced
+        }
+
+        def refresh() -> None:
+            for gvr, status in factory.status().items():
+                if gvr not in tasks:
+                    continue
+                if status.synced:
+                    progress.update(tasks[gvr], completed=status.objects, total=status.objects)
+                else:
+                    progress.update(tasks[gvr], completed=status.listed, total=status.expected)
+
+        yield refresh

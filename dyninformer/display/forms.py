@@ -39,10 +39,10 @@ def as_yaml(objects: Objects, *, one: bool) -> str:
     return visible_lines(str(text).rstrip("\n"))
 
 
-def as_name(obj: Object, plural: str, group: str) -> str:
-    """``plural.group/name``, as kubectl's ``-o name``; kubectl takes it back."""
-    full = f"{plural}.{group}" if group else plural
-    return visible(f"{full}/{obj['metadata']['name']}")
+def as_name(obj: Object, kind: str, group: str) -> str:
+    """``certificate.cert-manager.io/shop``, as kubectl's ``-o name``; kubectl takes it back."""
+    full = f"{kind}.{group}" if group else kind
+    return visible(f"{full.lower()}/{obj['metadata']['name']}")
 
 
 def as_jsonpath(path: JSONPath, objects: Objects, *, one: bool) -> str:

@@ -11,17 +11,18 @@ Cells: TypeAlias = Sequence[str]
 Lines: TypeAlias = list[str]
 
 _GAP = "   "
-_NOTHING = "<none>"
 
 
 class Table:
     r"""Rows that line up. More rows may follow later; columns then only grow.
 
+    A cell without a value stays blank, as in kubectl.
+
     >>> table = Table(["name", "age"])
-    >>> print(*table.lines([["shop", "5m"], ["long-name", ""]]), sep="\n")
+    >>> print(*table.lines([["shop", "5m"], ["long-name", "2d"]]), sep="\n")
     NAME        AGE
     shop        5m
-    long-name   <none>
+    long-name   2d
     """
 
     def __init__(self, headings: Cells, *, show_headings: bool = True) -> None:
@@ -31,7 +32,7 @@ class Table:
 
     def lines(self, rows: Iterable[Cells]) -> Lines:
         """The rows as lines, the headings first if these are the first rows."""
-        shown = [[visible(cell) or _NOTHING for cell in row] for row in rows]
+        shown = [[visible(cell) for cell in row] for row in rows]
         if self._pending:
             self._pending = False
             shown.insert(0, self._headings)
@@ -42,12 +43,5 @@ class Table:
 
     def _line(self, row: Cells) -> str:
         *cells, last = row
-        return _GAP.join(
-            [
-                *(
-                    padded(cell, columns)
-                    for cell, columns in zip(cells, self._widths, strict=False)
-                ),
-                last,
-            ]
-        )
+        shown = [padded(cell, most) for cell, most in zip(cells, self._widths, strict=False)]
+        return _GAP.join([*shown, last]).rstrip()

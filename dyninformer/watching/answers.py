@@ -117,6 +117,8 @@ class PageEnd:
     continue_: str = ""
     items: int = 0
     """How many items the page had, kept or not."""
+    remaining: int | None = None
+    """How many the later pages have, if the server says so."""
 
 
 @dataclass(frozen=True, slots=True)

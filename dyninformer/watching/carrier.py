@@ -19,7 +19,7 @@ from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store
 from dyninformer.watching import protocol, requests
-from dyninformer.watching.answers import Answer, Batch, Lost, Opened
+from dyninformer.watching.answers import Answer, Batch, Lost, Opened, PageEnd
 from dyninformer.watching.effects import (
     Apply,
     Ask,
@@ -119,6 +119,7 @@ class Carrier:
         self._metrics = metrics
         self._reading: Reading = DocumentReading()
         self._apart: Relist | None = None
+        self._expected: int | None = None  # objects of the state apart, once a page has told
         self._reload = False
         self._contact: float | None = None
         self._since = clock.now()
@@ -166,6 +167,8 @@ class Carrier:
 
     def tell(self, answer: Answer) -> None:
         """One answer: the next state, and all its effects."""
+        if isinstance(answer, PageEnd):
+            self._expect(answer)
         before = self.state
         after, effects = protocol.step(before, answer, self._clock.now(), self._random)
         # Who sees the new state, "synced" above all, must find the store as it says (S7).
@@ -202,10 +205,13 @@ class Carrier:
         """How it stands; from any thread."""
         state = self.state
         memory = state.memory
+        apart = self._apart
         return InformerStatus(
             state=_shown(state),
             synced=self.settled.memory.synced,
             objects=len(self._store),
+            listed=0 if apart is None else len(apart),
+            expected=None if apart is None else self._expected,
             reason=memory.reason,
             attempts=memory.attempts,
             since=_moment(self._since),
@@ -253,9 +259,15 @@ class Carrier:
         self._metrics.count("relists", self.scope.gvr, reason=swap.cause)
         _logger.info("%s: %d objects listed (%s)", self.scope, len(apart), swap.cause)
 
+    def _expect(self, page: PageEnd) -> None:
+        """Know how large the list will be: what came, and what the server says remains."""
+        if page.remaining is not None and self._apart is not None:
+            self._expected = len(self._apart) + page.remaining
+
     def _state_apart(self) -> Relist:
         if self._apart is None:
             self._apart = self._store.relist(self.scope.namespace)
+            self._expected = None
         return self._apart
 
     def _ask(self, want: Want) -> None:

@@ -254,7 +254,7 @@ class ListReading:
             return Lost(str(error))
         if not meta.kind.endswith("List"):
             return Lost(f"the answer is of kind {meta.kind[:40]!r}, which is no list")
-        return PageEnd(meta.version, meta.continue_, self._items)
+        return PageEnd(meta.version, meta.continue_, self._items, meta.remaining)
 
 
 class RevisionReading:

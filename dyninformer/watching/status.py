@@ -50,6 +50,10 @@ class InformerStatus:
     """A whole state has been taken; it stays true."""
     objects: int = 0
     """How many are held."""
+    listed: int = 0
+    """How many have come of a whole state that is being read; 0 while none is."""
+    expected: int | None = None
+    """How many that state will have, as soon as the server has said so."""
     reason: str = ""
     """Why it is not simply watching, as a sentence; empty if all is well."""
     attempts: int = 0
@@ -76,6 +80,8 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
         state=worst.state,
         synced=synced,
         objects=objects,
+        listed=sum(each.listed for each in statuses),
+        expected=_expected(statuses),
         reason=" ".join(reasons),
         attempts=max(each.attempts for each in statuses),
         since=worst.since,
@@ -83,6 +89,13 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
         next_try=min(_known(each.next_try for each in statuses), default=None),
         resource_version=_lowest([each.resource_version for each in statuses]) if synced else "",
     )
+
+
+def _expected(statuses: Sequence[InformerStatus]) -> int | None:
+    """Of all together; None unless it is known of each that is being read."""
+    reading = [each.expected for each in statuses if each.listed]
+    known = [count for count in reading if count is not None]
+    return sum(known) if known and len(known) == len(reading) else None
 
 
 def _known(moments: Iterable[datetime | None]) -> list[datetime]:

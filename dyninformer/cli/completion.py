@@ -1,0 +1,138 @@
+"""Completion from the cluster: resources, namespaces and names, quickly or not at all."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from dyninformer.factory import DynamicSharedInformerFactory
+
+Words: TypeAlias = list[str]
+
+SECONDS: Final = 2.0
+"""How long somebody who pressed Tab waits for the cluster."""
+_NO_FILES: Final = ":4"  # kubectl: what was printed is all there is
+
+
+def resources(ctx: typer.Context, incomplete: str) -> Words:
+    """The resources that can be watched; after a comma, one more."""
+    before, comma, last = incomplete.rpartition(",")
+
+    def names(factory: DynamicSharedInformerFactory) -> Words:
+        served = [each for each in factory.discovery.resources() if each.watchable]
+        plurals = [each.gvr.resource for each in served]
+        return [
+            each.gvr.resource
+            if "." not in last and plurals.count(each.gvr.resource) == 1
+            else each.group_resource
+            for each in served
+        ]
+
+    return [before + comma + name for name in _found(ctx, names) if name.startswith(last)]
+
+
+def namespaces(ctx: typer.Context, incomplete: str) -> Words:
+    """The namespaces; after a comma, one more."""
+    before, comma, last = incomplete.rpartition(",")
+    held = _found(ctx, lambda factory: _names(factory, "v1/namespaces", ""))
+    return [before + comma + name for name in held if name.startswith(last)]
+
+
+def names(ctx: typer.Context, incomplete: str) -> Words:
+    """The names of the resource's objects that are not given yet."""
+    resource = ctx.params.get("resource")
+    if not isinstance(resource, str):
+        return []
+    given = ctx.params.get("names") or ()
+
+    def held(factory: DynamicSharedInformerFactory) -> Words:
+        found = factory.discovery.resolve(resource.split(",", maxsplit=1)[0])
+        namespace = ctx.params.get("namespace") or factory.namespace
+        if ctx.params.get("all_namespaces") or not found.namespaced:
+            namespace = ""
+        return _names(factory, found.gvr, namespace)
+
+    return [name for name in _found(ctx, held) if name.startswith(incomplete) and name not in given]
+
+
+def contexts(ctx: typer.Context, incomplete: str) -> Words:
+    """The contexts of the kubeconfig files."""
+    import yaml  # noqa: PLC0415 - only here
+
+    path = ctx.params.get("kubeconfig") or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    found: Words = []
+    for each in str(path).split(os.pathsep):
+        try:
+            with open(os.path.expanduser(each), encoding="utf-8") as file:
+                found += [str(one["name"]) for one in yaml.safe_load(file)["contexts"]]
+        except (OSError, ValueError, TypeError, LookupError, yaml.YAMLError):
+            continue  # a file that cannot be read completes nothing
+    return [name for name in found if name.startswith(incomplete)]
+
+
+def main() -> None:
+    """Speak kubectl's plugin completion: candidates, one per line, and a last line ``:4``.
+
+    kubectl runs this as ``kubectl_complete-informer`` with the words of the command line.
+    """
+    from dyninformer.cli.main import app  # noqa: PLC0415 - it names this module's functions
+
+    words = ["dyninformer", *sys.argv[1:]]
+    os.environ["COMP_WORDS"] = shlex.join(words)
+    os.environ["COMP_CWORD"] = str(max(1, len(words) - 1))
+    os.environ["_DYNINFORMER_COMPLETE"] = "complete_bash"
+    try:
+        app(prog_name="dyninformer", args=[])
+    except SystemExit:
+        pass
+    finally:
+        sys.stdout.write(f"{_NO_FILES}\n")
+        sys.stdout.flush()
+
+
+def _names(factory: DynamicSharedInformerFactory, resource: Any, namespace: str) -> Words:
+    held = factory.for_resource(resource, namespaces=namespace, metadata_only=True)
+    factory.sync(SECONDS)
+    return sorted({key.rpartition("/")[2] for key in held.lister.keys()})  # noqa: SIM118 - no mapping
+
+
+def _found(
+    ctx: typer.Context, ask: Callable[[DynamicSharedInformerFactory], Iterable[str]]
+) -> Words:
+    """What the cluster answers in time. Whatever goes wrong, nothing is said about it.
+
+    A thread that is still waiting at the end is a daemon, and goes with the process.
+    """
+    answer: Words = []
+
+    def run() -> None:
+        from dyninformer.factory import DynamicSharedInformerFactory  # noqa: PLC0415 - when asked
+
+        try:
+            with DynamicSharedInformerFactory(
+                kubeconfig=ctx.params.get("kubeconfig"), context=ctx.params.get("context")
+            ) as factory:
+                answer.extend(ask(factory))
+        except Exception:  # noqa: BLE001 - somebody is typing: no candidates is the message
+            answer.clear()
+
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            asking = threading.Thread(target=run, name="dyninformer-completion", daemon=True)
+            asking.start()
+            asking.join(SECONDS)
+            return [*answer]
+    finally:
+        logging.disable(before)

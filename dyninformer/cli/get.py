@@ -1,0 +1,132 @@
+"""``get``: objects as they are now, through a synced informer."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import typer
+
+from dyninformer.cli import arguments
+from dyninformer.cli.connection import Namespaces, Target
+from dyninformer.cli.failing import FAILED, WRONG_USAGE, CommandError
+from dyninformer.cli.output import Form, printed
+from dyninformer.cli.where import Wanted, wanted
+from dyninformer.discovery import ResolvedResource
+from dyninformer.display.sorting import by_name, by_path
+from dyninformer.display.text import visible
+from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
+from dyninformer.store.jsonpath import JSONPath
+
+Object: TypeAlias = dict[str, Any]
+Objects: TypeAlias = list[Object]
+Names: TypeAlias = list[str]
+Asked: TypeAlias = list[tuple[ResolvedResource, GenericInformer]]
+
+
+def command(
+    resource: arguments.Resource,
+    names: arguments.Names = None,
+    *,
+    namespace: arguments.Namespace = None,
+    all_namespaces: arguments.AllNamespaces = False,
+    selector: arguments.Selector = "",
+    field_selector: arguments.FieldSelector = "",
+    where: arguments.Where = None,
+    output: arguments.Output = "table",
+    sort_by: arguments.SortBy = None,
+    no_headers: arguments.NoHeaders = False,
+    kubeconfig: arguments.Kubeconfig = None,
+    context: arguments.Context = None,
+    request_timeout: arguments.SyncTimeout = 30.0,
+) -> None:
+    r"""Show objects, once.
+
+    Several resources go with commas. A name that is not there is told on stderr, and makes
+    the exit code 1; nothing to show is no failure.
+
+    For example:
+
+    ```console
+    $ dyninformer get certificates -n prod
+    $ dyninformer get cert,ipamblocks -A -o wide
+    $ dyninformer get cert shop -n prod -o yaml
+    $ dyninformer get cert -A --where .spec.issuerRef.name=letsencrypt --sort-by .metadata.name
+    $ dyninformer get cert -A -o custom-columns=NAME:.metadata.name,HOSTS:.spec.dnsNames[*]
+    $ dyninformer get ipamblocks -o 'jsonpath={range .items[*]}{.spec.cidr}{"\n"}{end}'
+    ```
+    """
+    form, fits = Form.parse(output), wanted(where)
+    if sort_by:
+        JSONPath(sort_by)  # a path that cannot be read is refused before anything is asked
+    if names and (selector or field_selector):
+        raise CommandError("give names or a selector, not both", code=WRONG_USAGE)
+    if names and len(names) == 1:
+        field_selector = f"metadata.name={names[0]}"  # the server need not send all the others
+    target = Target(
+        kubeconfig=kubeconfig,
+        context=context,
+        namespace=namespace,
+        all_namespaces=all_namespaces,
+        selector=selector,
+        field_selector=field_selector,
+        timeout=request_timeout,
+    )
+    with target.connected() as factory:
+        asked: Asked = []
+        for each in dict.fromkeys(resource.split(",")):
+            found = target.resolved(factory, each)
+            asked.append((found, target.informer(factory, found)))
+        target.sync(factory)
+        shown = [
+            (each, _chosen(informer, names, fits, sort_by)) for each, informer in asked
+        ]  # fmt: skip
+        missing = [line for each, informer in asked for line in _missing(each, informer, names)]
+        text = printed(
+            form,
+            factory.discovery,
+            shown,
+            one=bool(names) and len(names or ()) == 1 and len(asked) == 1,
+            headings=not no_headers,
+            with_namespace=len(target.namespaces_of(factory, asked[0][0])) > 1 or all_namespaces,
+        )
+        nothing = _nothing(target, factory, asked)
+    single_gone = bool(missing) and not any(objects for _, objects in shown)
+    if form.is_table and not text and not missing:
+        typer.echo(nothing, err=True)
+    elif text and not single_gone:
+        typer.echo(text, nl=form.kind != "jsonpath")
+    for line in missing:
+        typer.echo(line, err=True)
+    if missing:
+        raise typer.Exit(FAILED)
+
+
+def _chosen(
+    informer: GenericInformer, names: Names | None, fits: Wanted, sort_by: str | None
+) -> Objects:
+    objects = [
+        obj
+        for obj in informer.lister
+        if (not names or obj["metadata"]["name"] in names) and fits(obj)
+    ]
+    return by_path(objects, sort_by) if sort_by else by_name(objects)
+
+
+def _missing(
+    resource: ResolvedResource, informer: GenericInformer, names: Names | None
+) -> list[str]:
+    held = {key.rpartition("/")[2] for key in informer.lister.keys()}  # noqa: SIM118 - no mapping
+    return [
+        f'error: {resource.group_resource} "{visible(name)}" not found'
+        for name in names or ()
+        if name not in held
+    ]
+
+
+def _nothing(target: Target, factory: DynamicSharedInformerFactory, asked: Asked) -> str:
+    """What kubectl says of an empty result."""
+    spaces: Namespaces = []
+    for resource, _ in asked:
+        spaces += target.namespaces_of(factory, resource)
+    inside = ", ".join(dict.fromkeys(filter(None, spaces)))
+    return f"No resources found in {inside} namespace." if inside else "No resources found"

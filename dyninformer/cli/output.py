@@ -1,0 +1,112 @@
+"""``-o``: the form in which objects are printed, checked before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.discovery import Discovery, ResolvedResource
+from dyninformer.display import forms
+from dyninformer.display.columns import Column, Columns, custom_columns, row, table_columns
+from dyninformer.display.table import Table
+from dyninformer.store.jsonpath import JSONPath
+
+Object: TypeAlias = dict[str, Any]
+Objects: TypeAlias = list[Object]
+Found: TypeAlias = Sequence[tuple[ResolvedResource, Objects]]
+
+_PLAIN = ("table", "wide", "yaml", "json", "ndjson", "name")
+_WITH_ARGUMENT = ("jsonpath", "custom-columns")
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form, with its path or columns, which are known to be good."""
+
+    kind: str
+    argument: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Form:
+        """What ``-o`` was given."""
+        kind, _, argument = text.partition("=")
+        if kind in _WITH_ARGUMENT and argument:
+            form = cls(kind, argument)
+            JSONPath.template(argument) if kind == "jsonpath" else custom_columns(argument)
+            return form
+        if text not in _PLAIN:
+            raise CommandError(
+                f"-o {text}: give one of {', '.join(_PLAIN)}, jsonpath=TEMPLATE, "
+                "custom-columns=HEADING:PATH,...",
+                code=WRONG_USAGE,
+            )
+        return cls(text)
+
+    @property
+    def is_table(self) -> bool:
+        """People read it, and want to be told of nothing; programs get an empty list."""
+        return self.kind in ("table", "wide")
+
+    def columns(
+        self,
+        discovery: Discovery,
+        resource: ResolvedResource,
+        *,
+        with_namespace: bool,
+        with_kind: bool = False,
+    ) -> Columns:
+        """The columns of a table of this form; ``with_kind`` tells names of several kinds apart."""
+        if self.kind == "custom-columns":
+            return custom_columns(self.argument)
+        made = table_columns(
+            resource.gvr,
+            discovery.columns(resource.gvr),
+            wide=self.kind == "wide",
+            with_namespace=with_namespace and resource.namespaced,
+        )
+        if with_kind:
+            made = [
+                Column("name", _full_name(resource)) if each.heading == "name" else each
+                for each in made
+            ]
+        return made
+
+
+def printed(
+    form: Form,
+    discovery: Discovery,
+    found: Found,
+    *,
+    one: bool,
+    headings: bool,
+    with_namespace: bool,
+) -> str:
+    """The objects of each resource, in a form; ``one``: asked for by a single name."""
+    if form.is_table or form.kind == "custom-columns":
+        tables = []
+        for resource, objects in found:
+            if not objects and form.is_table:
+                continue
+            columns = form.columns(
+                discovery, resource, with_namespace=with_namespace, with_kind=len(found) > 1
+            )
+            table = Table([each.heading for each in columns], show_headings=headings)
+            tables.append("\n".join(table.lines(row(columns, obj) for obj in objects)))
+        return ("\n\n" if form.is_table else "\n").join(tables)
+    objects = [forms.without_managed_fields(obj) for _, each in found for obj in each]
+    if form.kind == "yaml":
+        return forms.as_yaml(objects, one=one)
+    if form.kind == "json":
+        return forms.as_json(objects, one=one)
+    if form.kind == "jsonpath":
+        return forms.as_jsonpath(JSONPath.template(form.argument), objects, one=one)
+    if form.kind == "name":
+        names = [_full_name(resource)(obj) for resource, each in found for obj in each]
+        return "\n".join(names)
+    return "\n".join(map(forms.as_ndjson, objects))
+
+
+def _full_name(resource: ResolvedResource) -> Callable[[Object], str]:
+    return lambda obj: forms.as_name(obj, resource.kind, resource.gvr.group)
