@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dyninformer.lazy import look_up
 
 if TYPE_CHECKING:
-    from dyninformer.delivery.events import Event, EventType
+    from dyninformer.delivery.events import Change, Event, EventType
     from dyninformer.delivery.registration import Registration
     from dyninformer.delivery.stream import EventStream
     from dyninformer.errors import (
@@ -33,12 +33,11 @@ if TYPE_CHECKING:
     from dyninformer.factory import (
         DynamicSharedInformerFactory,
         GenericInformer,
-        OpenInformer,
         SyncResult,
-        open_informer,
     )
     from dyninformer.informer import SharedIndexInformer
     from dyninformer.lister import GenericLister, GenericNamespaceLister
+    from dyninformer.opening import OpenInformer, open_informer
     from dyninformer.options import DROP, ListOptions, ResourceOptions
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.jsonpath import JSONPath, compound, jsonpath_index
@@ -49,6 +48,7 @@ __all__ = [
     "DROP",
     "AmbiguousResourceError",
     "CacheSyncError",
+    "Change",
     "ConfigError",
     "DynInformerError",
     "DynamicSharedInformerFactory",
@@ -86,6 +86,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Change": "delivery.events",
     "Event": "delivery.events",
     "EventType": "delivery.events",
     "Registration": "delivery.registration",
@@ -107,9 +108,9 @@ _HOMES = {
     "WaitTimeoutError": "errors",
     "DynamicSharedInformerFactory": "factory",
     "GenericInformer": "factory",
-    "OpenInformer": "factory",
+    "OpenInformer": "opening",
     "SyncResult": "factory",
-    "open_informer": "factory",
+    "open_informer": "opening",
     "SharedIndexInformer": "informer",
     "GenericLister": "lister",
     "GenericNamespaceLister": "lister",

@@ -9,7 +9,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dyninformer.conditions import Condition, met_when
+from dyninformer.conditions import Condition
+from dyninformer.controller import Controller
 from dyninformer.delivery.dispatch import Dispatcher
 from dyninformer.delivery.handlers import Filter, OnEvent, OnObject, OnUpdate, Paths
 from dyninformer.delivery.registration import Registration
@@ -32,6 +33,7 @@ from dyninformer.store import versions
 from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
 from dyninformer.threads import runs_for
+from dyninformer.waiting import wait_for
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
@@ -283,18 +285,7 @@ class SharedIndexInformer:
         of the object. The object need not exist yet. After ``"delete"`` its last state is
         returned, ``{}`` if there never was one. WaitTimeoutError holds the last state.
         """
-        met = met_when(condition)
-        key = f"{namespace}/{name}" if namespace else name
-        until = None if timeout is None else time.monotonic() + timeout
-        last: Object | None = None
-        with self.events(initial=False, coalesce=True, idle_timeout=_left(until)) as stream:
-            self._wait_until_synced(until, f"waiting for {key}")
-            while True:
-                obj = self.store.get_by_key(key)
-                if met(obj):
-                    return obj if obj is not None else last or {}
-                last = obj or last
-                self._next_of(key, stream, until, condition, last)
+        return wait_for(self, condition, name=name, namespace=namespace, timeout=timeout)
 
     def wait_for_version(self, resource_version: str, timeout: float | None = None) -> None:
         """Wait until the cache has seen a version: the one that a write of yours returned."""
@@ -357,12 +348,12 @@ class SharedIndexInformer:
     def _look_at_status(self) -> None:
         """On a reflector's thread, after each step that changed how it stands."""
         synced = not self._synced and all(each.synced for each in self._reflectors)
-        if synced:
-            self._dispatcher.synced()
         with self._changed:
             # Never back to false: another reflector's thread may have seen all synced meanwhile.
             self._synced = self._synced or synced
             self._changed.notify_all()
+        if synced:  # after the informer itself: no handler is synced before it
+            self._dispatcher.synced()
 
     def _tell_failure(self, error: Exception) -> None:
         if self._on_watch_error is not None:
@@ -381,63 +372,9 @@ class SharedIndexInformer:
         if self._started:
             raise RuntimeError(f"{what}: the informer of {self.gvr} is started; call it before")
 
-    def _wait_until_synced(self, until: float | None, what: str) -> None:
-        if self.wait_synced(_left(until)):
-            return
-        if self._stopped:
-            raise StoppedError(f"{what}: the informer of {self.gvr} has stopped")
-        status = self.status()
-        raise WaitTimeoutError(
-            f"{what}: the cache of {self.gvr} did not sync in time. "
-            f"{status.reason or 'It is ' + status.state + '.'}",
-            None,
-        )
-
-    def _next_of(
-        self,
-        key: str,
-        stream: EventStream,
-        until: float | None,
-        condition: Condition,
-        last: Object | None,
-    ) -> None:
-        """Wait for the next event of a key."""
-        for event in stream:
-            if event.key == key:
-                return
-            if until is not None and time.monotonic() > until:
-                break
-        if self._stopped:
-            raise StoppedError(f"the informer of {self.gvr} stopped while {key} was waited for")
-        wanted = condition if isinstance(condition, str) else "the condition"
-        raise WaitTimeoutError(
-            f"{self.gvr} {key}: {wanted} was not met in time; "
-            + ("there is no such object" if last is None else "the error's .last has its state"),
-            last,
-        )
-
     def _has_seen(self, version: str) -> bool:
         seen = self.last_sync_resource_version()
         return bool(seen) and not versions.older(seen, version)
-
-
-class Controller:
-    """An informer as client-go's Controller."""
-
-    def __init__(self, informer: SharedIndexInformer) -> None:
-        self._informer = informer
-
-    def run(self, stop: threading.Event) -> None:
-        """`SharedIndexInformer.run`."""
-        self._informer.run(stop)
-
-    def has_synced(self) -> bool:
-        """`SharedIndexInformer.has_synced`."""
-        return self._informer.has_synced()
-
-    def last_sync_resource_version(self) -> str:
-        """`SharedIndexInformer.last_sync_resource_version`."""
-        return self._informer.last_sync_resource_version()
 
 
 def _left(until: float | None) -> float | None:

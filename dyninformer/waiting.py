@@ -1,0 +1,98 @@
+"""Waiting until an object of an informer's cache meets a condition."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol, TypeAlias
+
+from dyninformer.conditions import Condition, met_when
+from dyninformer.delivery.stream import EventStream
+from dyninformer.errors import StoppedError, WaitTimeoutError
+from dyninformer.indexer import Store
+from dyninformer.resource import GroupVersionResource
+from dyninformer.watching.status import InformerStatus
+
+Object: TypeAlias = dict[str, Any]
+
+
+class Informer(Protocol):
+    """What a wait needs of an informer."""
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        """The resource."""
+
+    @property
+    def store(self) -> Store:
+        """The cache by key."""
+
+    def events(
+        self, *, idle_timeout: float | None = None, coalesce: bool = False, initial: bool = True
+    ) -> EventStream:
+        """What changes, from now on."""
+
+    def wait_synced(self, timeout: float | None = None) -> bool:
+        """Wait for the first whole state."""
+
+    def is_stopped(self) -> bool:
+        """For good."""
+
+    def status(self) -> InformerStatus:
+        """How it stands."""
+
+
+def wait_for(
+    informer: Informer,
+    condition: Condition,
+    *,
+    name: str,
+    namespace: str | None,
+    timeout: float | None,
+) -> Object:
+    """See `SharedIndexInformer.wait_for`."""
+    met = met_when(condition)
+    key = f"{namespace}/{name}" if namespace else name
+    until = None if timeout is None else time.monotonic() + timeout
+    last: Object | None = None
+    # Subscribed before the first look, so that nothing is missed in between.
+    with informer.events(initial=False, coalesce=True, idle_timeout=timeout) as stream:
+        _until_synced(informer, until, f"waiting for {key}")
+        while True:
+            obj = informer.store.get_by_key(key)
+            if met(obj):
+                return obj if obj is not None else last or {}
+            last = obj or last
+            if not _another_event(key, stream, until):
+                raise _not_met(informer, key, condition, last)
+
+
+def _until_synced(informer: Informer, until: float | None, what: str) -> None:
+    left = None if until is None else max(0.0, until - time.monotonic())
+    if informer.wait_synced(left):
+        return
+    if informer.is_stopped():
+        raise StoppedError(f"{what}: the informer of {informer.gvr} has stopped")
+    status = informer.status()
+    raise WaitTimeoutError(
+        f"{what}: the cache of {informer.gvr} did not sync in time. "
+        f"{status.reason or f'It is {status.state}.'}",
+        None,
+    )
+
+
+def _another_event(key: str, stream: EventStream, until: float | None) -> bool:
+    """Wait for the next event of a key; false when there is none in time."""
+    for event in stream:
+        if until is not None and time.monotonic() > until:
+            return False
+        if event.key == key:
+            return True
+    return False
+
+
+def _not_met(informer: Informer, key: str, condition: Condition, last: Object | None) -> Exception:
+    if informer.is_stopped():
+        return StoppedError(f"the informer of {informer.gvr} stopped while {key} was waited for")
+    wanted = condition if isinstance(condition, str) else "the condition"
+    state = "there is no such object" if last is None else "the error's .last has its state"
+    return WaitTimeoutError(f"{informer.gvr} {key}: {wanted} was not met in time; {state}", last)
