@@ -19,7 +19,7 @@ READY = "{.status.conditions[?(@.type=='Ready')].status}"
 
 
 def change_things(server: ApiServer) -> None:
-    """What a busy controller would do: issue, fail, renew, delete; and a restart of the server between."""
+    """What a busy controller would do: issue, fail, renew, delete. And the server restarts."""
     for name, status in (("shop", "False"), ("mail", "True"), ("shop", "True")):
         change = {"status": {"conditions": [{"type": "Ready", "status": status, "reason": "Demo"}]}}
         server.patch(f"certificates/{name}", change, "prod", subresource="status")

@@ -36,8 +36,6 @@ from dyninformer.watching.effects import (
     WatchFrom,
 )
 from dyninformer.watching.states import (
-    Absent,
-    BackingOff,
     Listing,
     Proving,
     Scope,
@@ -59,7 +57,7 @@ STATUSES = st.builds(
 )
 BATCHES = st.builds(
     Batch,
-    events=VERSIONS.map(lambda version: events(version)),
+    events=VERSIONS.map(events),
     version=VERSIONS,
     live=st.booleans(),
     mark=st.booleans(),
@@ -139,8 +137,8 @@ def test_no_minute_has_more_than_sixty_requests_that_brought_nothing(
                 barren.append(talk.now)
                 assert len([each for each in barren if each > talk.now - PERIOD]) <= ALLOWANCE
         state = talk.state
-        advanced = isinstance(state, Watching) and state.advanced
-        if advanced and not (isinstance(before, Watching) and before.advanced):
+        was_advanced = isinstance(before, Watching) and before.advanced
+        if isinstance(state, Watching) and state.advanced and not was_advanced:
             barren.remove(state.asked)
         if not protocol.asks(state):
             talk.now = protocol.due(state) or talk.now
