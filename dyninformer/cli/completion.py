@@ -9,6 +9,8 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout, suppress
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import typer
@@ -90,13 +92,11 @@ def main() -> None:
     os.environ["COMP_WORDS"] = shlex.join(words)
     os.environ["COMP_CWORD"] = str(max(1, len(words) - 1))
     os.environ["_DYNINFORMER_COMPLETE"] = "complete_bash"
-    try:
+    with redirect_stdout(StringIO()) as printed, suppress(SystemExit):
         app(prog_name="dyninformer", args=[])
-    except SystemExit:
-        pass
-    finally:
-        sys.stdout.write(f"{_NO_FILES}\n")
-        sys.stdout.flush()
+    candidates = [line for line in printed.getvalue().splitlines() if line]
+    sys.stdout.write("\n".join([*candidates, _NO_FILES]) + "\n")
+    sys.stdout.flush()
 
 
 def _names(factory: DynamicSharedInformerFactory, resource: Any, namespace: str) -> Words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -40,6 +41,8 @@ class Target:
         """A factory, for as long as the command runs."""
         if self.namespace and self.all_namespaces:
             raise CommandError("give -n or -A, not both", code=WRONG_USAGE)
+        # A command tells what is wrong itself: Python would print the log's warnings as well.
+        logging.getLogger("dyninformer").addHandler(logging.NullHandler())
         kubeconfig = os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
         with DynamicSharedInformerFactory(kubeconfig=kubeconfig, context=self.context) as factory:
             yield factory

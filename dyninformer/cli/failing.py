@@ -11,6 +11,7 @@ from typing import Final
 import typer
 
 from dyninformer import errors
+from dyninformer.display.text import visible_lines
 
 FAILED: Final = 1
 WRONG_USAGE: Final = 2
@@ -66,5 +67,5 @@ def reported() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     except (errors.DynInformerError, ValueError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {visible_lines(str(error))}", err=True)
         raise typer.Exit(exit_code(error)) from None

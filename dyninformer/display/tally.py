@@ -19,7 +19,8 @@ _NOTHING = "<none>"
 class Tally:
     """Groups, and how many objects are in each. For one thread at a time.
 
-    A path that finds several values counts as their list, one
+    A path that finds several values counts as their list, one that finds nothing
+    as ``<none>``.
 
     >>> tally = Tally([".spec.issuer"])
     >>> for issuer in "ca", "acme", "ca":

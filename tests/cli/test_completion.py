@@ -1,0 +1,106 @@
+"""Completion from the cluster, as shells and as kubectl ask for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dyninformer.cli import completion
+from dyninformer.testing import ApiServer
+from dyninformer.testing.faults import BlackHole
+
+Complete = Callable[..., list[str]]
+
+
+@pytest.fixture
+def complete(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Complete:
+    """What kubectl is told for the words of a command line, the last one incomplete."""
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    for name in ("COMP_WORDS", "COMP_CWORD", "_DYNINFORMER_COMPLETE"):
+        monkeypatch.setenv(name, "")  # to be as before, afterwards
+
+    def ask(*words: str) -> list[str]:
+        monkeypatch.setattr(sys, "argv", ["kubectl_complete-informer", *words])
+        completion.main()
+        said = capsys.readouterr()
+        assert said.err == ""
+        *candidates, last = said.out.splitlines()
+        assert last == ":4"
+        return candidates
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("words", "candidates"),
+    [
+        (["cou"], ["count"]),
+        (["get", "ipam"], ["ipamblocks"]),
+        (["get", "certificates."], ["certificates.cert-manager.io"]),
+        (["get", "cert,ipam"], ["cert,ipamblocks"]),
+        (["get", "cert", "-n", "pr"], ["prod"]),
+        (["get", "cert", "-n", "default,pr"], ["default,prod"]),
+        (["get", "cert", "-n", "prod", ""], ["mail", "shop"]),
+        (["get", "cert", "-n", "prod", "shop", ""], ["mail"]),
+        (["get", "cert", "-A", "sh"], ["shop"]),
+        (["count", "ipam"], ["ipamblocks"]),
+        (["get", "nothing-like-it", ""], []),
+    ],
+)
+def test_the_cluster_completes(complete: Complete, words: list[str], candidates: list[str]) -> None:
+    """Commands, resources, namespaces and names; after commas, too."""
+    assert complete(*words) == candidates
+
+
+def test_contexts_are_those_of_the_kubeconfig(complete: Complete, kubeconfig: Path) -> None:
+    """Without asking the cluster."""
+    found = complete("get", "--context", "")
+    held = yaml.safe_load(kubeconfig.read_text("utf-8"))
+    assert found == [each["name"] for each in held["contexts"]]
+
+
+def test_without_a_cluster_nothing_is_completed_and_nothing_said(
+    complete: Complete, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error on the screen would be in the middle of what somebody types."""
+    monkeypatch.setenv("KUBECONFIG", "/nonexistent/config")
+    assert complete("get", "cert") == []
+
+
+def test_a_cluster_that_does_not_answer_is_waited_for_shortly(
+    complete: Complete, server: ApiServer
+) -> None:
+    """Who pressed Tab gets the prompt back."""
+    with server.faults.add(BlackHole()):
+        begun = time.monotonic()
+        assert complete("get", "cert") == []
+        assert time.monotonic() - begun < 5 * completion.SECONDS
+
+
+def test_a_shell_is_served_by_the_same_functions(kubeconfig: Path) -> None:
+    """The script that --install-completion writes asks in these variables."""
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(kubeconfig),
+        "_DYNINFORMER_COMPLETE": "complete_bash",
+        "COMP_WORDS": "dyninformer get ipam",
+        "COMP_CWORD": "2",
+    }
+    script = (
+        "import sys; sys.argv[0] = 'dyninformer'; from dyninformer.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["ipamblocks"]
+    assert done.stderr == ""

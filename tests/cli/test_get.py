@@ -1,0 +1,186 @@
+"""``dyninformer get``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from dyninformer.testing import ApiServer
+from dyninformer.testing.control_plane import ControlPlane
+from dyninformer.testing.faults import HttpStatus
+from tests.cli.conftest import Run
+from tests.documents import ROOT
+
+
+def cells(output: str) -> list[list[str]]:
+    """The words of each line."""
+    return [line.split() for line in output.splitlines()]
+
+
+def test_a_table_has_the_columns_that_the_crd_declares(run: Run) -> None:
+    """Those of lower priority are left for -o wide."""
+    narrow = run("get", "certificates", "-n", "prod")
+    assert (narrow.exit_code, narrow.stderr) == (0, "")
+    assert cells(narrow.stdout)[0] == ["NAME", "READY", "SECRET", "AGE"]
+    assert [row[0] for row in cells(narrow.stdout)[1:]] == ["mail", "shop"]
+    wide = run("get", "certificates", "-n", "prod", "-o", "wide")
+    assert "ISSUER" in cells(wide.stdout)[0]
+
+
+def test_all_namespaces_are_told_apart(run: Run) -> None:
+    """The namespace stands first, as in kubectl."""
+    shown = cells(run("get", "cert", "-A").stdout)
+    assert shown[0][:2] == ["NAMESPACE", "NAME"]
+    assert shown[1][:2] == ["prod", "mail"]
+
+
+def test_names_of_several_resources_say_what_they_are(run: Run) -> None:
+    """Each resource has a table of its own."""
+    shown = run("get", "cert,ipamblocks", "-A").stdout
+    assert "certificate.cert-manager.io/shop" in shown
+    assert "ipamblock.crd.projectcalico.org/10-0-0-0-26" in shown
+
+
+def test_nothing_to_show_is_said_on_stderr_and_is_no_failure(run: Run) -> None:
+    """In kubectl's words, so that a pipe gets nothing."""
+    result = run("get", "certificates", "-n", "default")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "No resources found in default namespace.\n"
+
+
+def test_a_missing_name_is_an_error_beside_those_that_are_there(run: Run) -> None:
+    """The exit code is 1, and what was found is shown."""
+    result = run("get", "cert", "nope", "shop", "-n", "prod", "-o", "name")
+    assert result.exit_code == 1
+    assert result.stdout == "certificate.cert-manager.io/shop\n"
+    assert result.stderr == 'error: certificates.cert-manager.io "nope" not found\n'
+
+
+def test_a_single_name_is_one_object_and_no_list(run: Run) -> None:
+    """In both forms for programs; managedFields are left out."""
+    shop = yaml.safe_load(run("get", "cert", "shop", "-n", "prod", "-o", "yaml").stdout)
+    assert shop["kind"] == "Certificate"
+    assert shop == json.loads(run("get", "cert", "shop", "-n", "prod", "-o", "json").stdout)
+    assert json.loads(run("get", "cert", "-n", "prod", "-o", "json").stdout)["kind"] == "List"
+
+
+def test_an_empty_result_is_an_empty_list_to_a_program(run: Run) -> None:
+    """A program needs no special case."""
+    result = run("get", "cert", "-n", "default", "-o", "json")
+    assert json.loads(result.stdout)["items"] == []
+    assert result.stderr == ""
+
+
+def test_ndjson_is_one_object_a_line(run: Run) -> None:
+    """In the order of their names."""
+    lines = run("get", "cert", "-A", "-o", "ndjson").stdout.splitlines()
+    assert [json.loads(line)["metadata"]["name"] for line in lines] == ["mail", "shop"]
+
+
+def test_a_jsonpath_prints_exactly_what_it_says(run: Run) -> None:
+    """No line break is added."""
+    result = run("get", "cert", "shop", "-n", "prod", "-o", "jsonpath={.spec.secretName}")
+    assert result.stdout == "shop-tls"
+
+
+@pytest.mark.parametrize(
+    ("condition", "names"),
+    [
+        (".spec.issuerRef.name=letsencrypt", ["shop"]),
+        (".spec.issuerRef.name!=letsencrypt", ["mail"]),
+        (".spec.dnsNames[*]=smtp.example.com", ["mail"]),
+        (".spec.dnsNames[?(@=='shop.example.com')]=shop.example.com", ["shop"]),
+    ],
+)
+def test_where_selects_on_any_field(run: Run, condition: str, names: list[str]) -> None:
+    """Also on those that the server cannot select on, and on values in lists."""
+    result = run("get", "cert", "-A", "--where", condition, "-o", "custom-columns=N:.metadata.name")
+    assert [line.strip() for line in result.stdout.splitlines()[1:]] == names
+
+
+def test_rows_are_sorted_by_a_path(run: Run) -> None:
+    """internal-ca stands before letsencrypt, 0.64 after 0.0."""
+    columns = "custom-columns=N:.spec.issuerRef.name"
+    result = run("get", "cert", "-A", "--sort-by", ".spec.issuerRef.name", "-o", columns)
+    assert result.stdout.split() == ["N", "internal-ca", "letsencrypt"]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["crt"], 2, "did you mean certificates.cert-manager.io?"),
+        (["cert", "-o", "xml"], 2, "-o xml: give one of table"),
+        (["cert", "-o", "jsonpath={.spec"], 2, "}"),
+        (["cert", "--where", "spec.issuer"], 2, "write PATH=VALUE"),
+        (["cert", "-n", "prod", "-A"], 2, "not both"),
+        (["cert", "shop", "-l", "a=b"], 2, "not both"),
+        (["cert", "-l", "&&"], 2, "Check the selectors"),
+        (["cert", "--field-selector", "spec.x=1"], 2, "field label not supported"),
+    ],
+)
+def test_wrong_usage_is_said_at_once(run: Run, args: list[str], code: int, said: str) -> None:
+    """Also where it takes the server to know that it is wrong."""
+    result = run("get", *args)
+    assert result.exit_code == code
+    assert said in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert result.stdout == ""
+
+
+def test_a_refusal_ends_at_once_with_its_own_exit_code(server: ApiServer, run: Run) -> None:
+    """Without waiting for the time that a server may need."""
+    with server.faults.add(HttpStatus(403), resource="certificates"):
+        result = run("get", "certificates", "-n", "prod")
+    assert result.exit_code == 3
+    assert "forbidden" in result.stderr
+
+
+def test_no_cluster_has_the_exit_code_of_unreachable(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the message says what was looked for."""
+    monkeypatch.setenv("KUBECONFIG", "/nonexistent/config")
+    result = run("get", "certificates")
+    assert result.exit_code == 3
+    assert "/nonexistent/config" in result.stderr
+
+
+def test_control_characters_of_the_cluster_are_made_visible(server: ApiServer, run: Run) -> None:
+    """In tables and in texts; wide characters line up."""
+    server.create(
+        {
+            "apiVersion": "cert-manager.io/v1",
+            "kind": "Certificate",
+            "metadata": {"name": "evil", "namespace": "kube-public"},
+            "spec": {
+                "secretName": "\x1b]0;owned\x07\n日本",
+                "issuerRef": {"name": "ca"},
+                "dnsNames": ["a.example.com"],
+            },
+        }
+    )
+    try:
+        for form in ("table", "yaml", "json", "ndjson", "jsonpath={.spec.secretName}"):
+            shown = run("get", "cert", "-n", "kube-public", "-o", form)
+            assert shown.exit_code == 0
+            assert "\x1b" not in shown.stdout
+            assert "\x07" not in shown.stdout
+        heading, row = run("get", "cert", "-n", "kube-public").stdout.splitlines()
+    finally:
+        server.delete("certificates/evil", "kube-public")
+    assert "^[]0;owned^G\\n日本   " in row
+    assert heading.index("AGE") == row.index("日本") + 4 + 3  # two characters, four columns
+
+
+@pytest.mark.real
+def test_a_real_server_is_shown_the_same(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """The tables of both servers have the same names and headings."""
+    embedded = run("get", "cert,ipamblocks", "-A", "-o", "wide").stdout
+    with ControlPlane() as real:
+        real.install(ROOT / "examples" / "crd")
+        monkeypatch.setenv("KUBECONFIG", str(real.kubeconfig()))
+        result = run("get", "cert,ipamblocks", "-A", "-o", "wide")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [row[:2] for row in cells(result.stdout)] == [row[:2] for row in cells(embedded)]

@@ -1,0 +1,85 @@
+"""The command as a whole: its help, its list of subcommands, and what that costs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from dyninformer.cli.main import COMMANDS
+from tests.cli.conftest import Run
+
+EXAMPLE = re.compile(r"^\s*\$ dyninformer (.+)$", re.MULTILINE)
+ENDING = ("get", "count", "resources")  # whose examples end by themselves
+THERE = [name for name, listed in COMMANDS.items() if find_spec(f"dyninformer.cli.{listed.module}")]
+
+
+def docstring(name: str) -> str:
+    """What --help of a subcommand says."""
+    return str(import_module(f"dyninformer.cli.{COMMANDS[name].module}").command.__doc__)
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
+    """The list is written by hand, so that it can be shown without importing them."""
+    assert docstring(name).splitlines()[0] == COMMANDS[name].help
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_each_command_has_examples(name: str) -> None:
+    """Each begins with the command itself."""
+    found = EXAMPLE.findall(docstring(name))
+    assert found
+    assert all(example.startswith(name) for example in found)
+
+
+@pytest.mark.parametrize(
+    "example", [text for name in ENDING for text in EXAMPLE.findall(docstring(name))]
+)
+def test_an_example_of_the_help_does_what_it_shows(run: Run, example: str) -> None:
+    """Each finds something on a server that has the examples."""
+    result = run(*shlex.split(example))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.strip()
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"]])
+def test_help_imports_neither_the_client_nor_the_library(args: list[str]) -> None:
+    """That would be most of its time."""
+    script = (
+        "import sys; from dyninformer.cli.main import app\n"
+        "try: app(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *args], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    heavy = {"kubernetes", "msgspec", "zstandard", "jsonpath_ng", "yaml", "urllib3"}
+    assert not heavy & loaded
+    assert {name for name in loaded if name.startswith("dyninformer")} == {
+        "dyninformer", "dyninformer.lazy", "dyninformer.errors", "dyninformer.cli",
+        "dyninformer.cli.main", "dyninformer.cli.failing", "dyninformer.display",
+        "dyninformer.display.text",
+    }  # fmt: skip
+
+
+def test_a_reader_that_closes_the_pipe_is_no_failure(kubeconfig: Path) -> None:
+    """``| head -1`` ends the command silently."""
+    command = [sys.executable, "-m", "dyninformer.cli.main", "resources"]
+    with subprocess.Popen(
+        [*command, "--kubeconfig", str(kubeconfig)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(30) == 0

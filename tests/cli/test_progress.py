@@ -1,0 +1,47 @@
+"""How far a first list has come, where somebody looks at it."""
+
+from __future__ import annotations
+
+import io
+import time
+
+from dyninformer import DynamicSharedInformerFactory
+from dyninformer.cli.progress import shown_while_syncing
+from dyninformer.testing import ApiServer
+from dyninformer.testing.faults import BlackHole
+
+
+class Terminal(io.StringIO):
+    """What is written to a terminal."""
+
+    def isatty(self) -> bool:
+        """It says that it is one."""
+        return True
+
+
+def test_a_bar_has_the_total_that_the_server_tells(server: ApiServer) -> None:
+    """The first page says how many remain; the second one never comes."""
+    terminal = Terminal()
+    with DynamicSharedInformerFactory(server.client()) as factory:
+        factory.for_resource("cert-manager.io/v1/certificates", page_size=1, watch_list=False)
+        with server.faults.add(BlackHole(), verb="list", resource="certificates", skip=1):
+            factory.start()
+            until = time.monotonic() + 30
+            while not (status := next(iter(factory.status().values()))).listed:
+                assert time.monotonic() < until, status
+                time.sleep(0.01)
+            assert (status.listed, status.expected, status.objects) == (1, 2, 0)
+            with shown_while_syncing(factory, terminal) as refresh:
+                refresh()
+    assert "reading certificates.v1.cert-manager.io" in terminal.getvalue()
+    assert "1/2" in terminal.getvalue()
+
+
+def test_nothing_is_drawn_where_nobody_looks(server: ApiServer) -> None:
+    """A pipe gets what it asked for, and nothing else."""
+    pipe = io.StringIO()
+    with DynamicSharedInformerFactory(server.client()) as factory:
+        factory.for_resource("v1/namespaces")
+        with shown_while_syncing(factory, pipe) as refresh:
+            refresh()
+    assert pipe.getvalue() == ""
