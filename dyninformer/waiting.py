@@ -63,7 +63,7 @@ def wait_for(
                 return obj if obj is not None else last or {}
             last = obj or last
             if not _another_event(key, stream, until):
-                raise _not_met(informer, key, condition, last)
+                raise _not_met(informer, key, condition, last, met.found(obj))
 
 
 def _until_synced(informer: Informer, until: float | None, what: str) -> None:
@@ -90,9 +90,10 @@ def _another_event(key: str, stream: EventStream, until: float | None) -> bool:
     return False
 
 
-def _not_met(informer: Informer, key: str, condition: Condition, last: Object | None) -> Exception:
+def _not_met(
+    informer: Informer, key: str, condition: Condition, last: Object | None, found: str
+) -> Exception:
     if informer.is_stopped():
         return StoppedError(f"the informer of {informer.gvr} stopped while {key} was waited for")
     wanted = condition if isinstance(condition, str) else "the condition"
-    state = "there is no such object" if last is None else "the error's .last has its state"
-    return WaitTimeoutError(f"{informer.gvr} {key}: {wanted} was not met in time; {state}", last)
+    return WaitTimeoutError(f"{informer.gvr} {key}: {wanted} was not met in time; {found}", last)
