@@ -27,9 +27,7 @@ Resource: TypeAlias = Annotated[
 ]
 Names: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[NAME]...", help="Only these.", show_default=False, autocompletion=_names
-    ),
+    typer.Argument(metavar="NAME", help="Only these.", show_default=False, autocompletion=_names),
 ]
 Namespace: TypeAlias = Annotated[
     str | None,

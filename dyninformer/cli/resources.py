@@ -17,7 +17,7 @@ def command(
     pattern: Annotated[
         str,
         typer.Argument(
-            metavar="[FILTER]",
+            metavar="FILTER",
             help="A part of any spelling, or a wildcard: '*.cert-manager.io'.",
             show_default=False,
         ),
