@@ -281,9 +281,10 @@ class SharedIndexInformer:
         """Wait until an object meets a condition, and return it as it then is.
 
         ``condition`` is kubectl's ``--for`` text (``"condition=Ready"``,
-        ``"jsonpath={.status.phase}=Running"``, ``"create"``, ``"delete"``), with ``!=``, ``<``,
-        ``<=``, ``>`` and ``>=`` besides its ``=`` behind a path, or a function of the object. The object need not exist yet. After ``"delete"`` its last state is
-        returned, ``{}`` if there never was one. WaitTimeoutError holds the last state.
+        ``"jsonpath={.status.phase}=Running"``, ``"create"``, ``"delete"``), where a path may
+        also have ``!=``, ``<``, ``<=``, ``>`` or ``>=`` behind it, or a function of the object.
+        The object need not exist yet. After ``"delete"`` its last state is returned, ``{}`` if
+        there never was one. WaitTimeoutError holds the last state.
         """
         return wait_for(self, condition, name=name, namespace=namespace, timeout=timeout)
 
