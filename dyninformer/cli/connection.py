@@ -54,8 +54,12 @@ class Target:
     def namespaces_of(
         self, factory: DynamicSharedInformerFactory, resource: ResolvedResource
     ) -> Namespaces:
+        """Where to look for a resource's objects."""
+        return self.namespaces_in(factory) if resource.namespaced else [""]
+
+    def namespaces_in(self, factory: DynamicSharedInformerFactory) -> Namespaces:
         """Where to look: as kubectl does, in the context's namespace unless told otherwise."""
-        if not resource.namespaced or self.all_namespaces:
+        if self.all_namespaces:
             return [""]
         if self.namespace:
             return [name.strip() for name in self.namespace.split(",")]

@@ -15,7 +15,10 @@ Say: TypeAlias = Callable[[str], object]
 Lost: TypeAlias = dict[GroupVersionResource, datetime]
 Names: TypeAlias = list[str]
 
-_TROUBLE = (InformerState.BACKING_OFF, InformerState.ABSENT)
+_TROUBLE = {
+    InformerState.BACKING_OFF: "disconnected since",
+    InformerState.ABSENT: "not served since",  # its CRD was deleted
+}
 
 
 class ConnectionNotices:
@@ -36,24 +39,24 @@ class ConnectionNotices:
         back: dict[str, Names] = {}
         for gvr, status in statuses.items():
             if status.state in _TROUBLE and gvr not in self._lost:
-                since = _since(status)
-                self._lost[gvr] = since
-                lost.setdefault((_clock(since), status.reason), []).append(gvr.group_resource)
+                since = self._lost[gvr] = _since(status)
+                what = f"{_TROUBLE[status.state]} {_clock(since)}"
+                lost.setdefault((what, status.reason), []).append(gvr.group_resource)
             elif status.state is InformerState.WATCHING and gvr in self._lost:
                 since = self._lost.pop(gvr)
                 back.setdefault(_clock(since), []).append(gvr.group_resource)
         for gone in self._lost.keys() - statuses.keys():
             del self._lost[gone]  # its CRD is gone, and it is followed no more
-        for (moment, reason), names in lost.items():
-            self._say(
-                f"{_now()} disconnected since {moment}: {', '.join(names)}: {visible(reason)}"
-            )
+        for (what, reason), names in lost.items():
+            self._say(f"{_now()} {what}: {', '.join(names)}: {visible(reason)}")
         for moment, names in back.items():
-            self._say(f"{_now()} connected again: {', '.join(names)}: was away since {moment}")
+            self._say(f"{_now()} connected again: {', '.join(names)}, away since {moment}")
 
 
 def _since(status: InformerStatus) -> datetime:
-    """The last time that the server said anything; else when the trouble began."""
+    """The last time that the server said anything; of what it does not serve, since it said so."""
+    if status.state is InformerState.ABSENT and status.since is not None:
+        return status.since
     return status.last_contact or status.since or datetime.now().astimezone()
 
 

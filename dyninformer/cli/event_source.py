@@ -1,0 +1,123 @@
+"""The events of resources and wildcards, in one queue for the command's own thread."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
+
+from dyninformer.cli.connection import Target
+from dyninformer.delivery.events import Event
+from dyninformer.discovery import ResolvedResource
+from dyninformer.display.text import visible
+from dyninformer.factory import DynamicSharedInformerFactory
+from dyninformer.follow import Follower
+from dyninformer.resource import GroupVersionResource
+
+Say: TypeAlias = Callable[[str], object]
+Resources: TypeAlias = list[ResolvedResource]
+Words: TypeAlias = Sequence[str]
+Names: TypeAlias = list[str]
+
+WILDCARDS: Final = frozenset("*?[")
+_LOOK_SECONDS: Final = 0.1
+
+
+class Watched(NamedTuple):
+    """An event, and when it was heard of."""
+
+    when: datetime
+    event: Event
+    first: bool
+    """It tells what was there when the command began."""
+
+
+class EventSource:
+    """What a watch listens to. Its methods are for one thread.
+
+    Resources are given in any spelling, several with commas; with a wildcard among them all are
+    followed, as CRDs come and go.
+    """
+
+    def __init__(self, target: Target, factory: DynamicSharedInformerFactory, words: Words) -> None:
+        self._target = target
+        self._factory = factory
+        self._events: queue.SimpleQueue[tuple[datetime, Event]] = queue.SimpleQueue()
+        self._follower: Follower | None = None
+        self._first: set[GroupVersionResource] | None = None
+        self._known: set[GroupVersionResource] = set()
+        self._reason = ""
+        given = list(dict.fromkeys(part for word in words for part in word.split(",") if part))
+        self.resources: Resources = []
+        """What was named without wildcards."""
+        self.patterns = [each for each in given if WILDCARDS.intersection(each)]
+        for each in given:
+            if each not in self.patterns:
+                found = target.resolved(factory, each)
+                if found not in self.resources:
+                    self.resources.append(found)
+
+    def begin(self, say: Say) -> None:
+        """Start, and return when the first state is held; CommandError if that cannot be."""
+        if self.patterns:
+            self._follow(say)
+            return
+        informers = [self._target.informer(self._factory, each) for each in self.resources]
+        self._target.sync(self._factory)
+        self._first = {each.gvr for each in informers}
+        for each in informers:
+            each.informer.add_event_handler(on_event=self._put, name="watch")
+
+    def get(self, timeout: float) -> Watched | None:
+        """The next event; None if none comes in time."""
+        try:
+            when, event = self._events.get(timeout=max(0.0, timeout))
+        except queue.Empty:
+            return None
+        first = event.initial and (self._first is None or event.gvr in self._first)
+        return Watched(when, event, first)
+
+    def look(self, say: Say) -> None:
+        """Say what is followed now and was not before, and what no longer."""
+        if self._follower is None:
+            return
+        followed = set(self._follower.resources())
+        if self._first is not None:
+            # What comes back comes with objects that were not there when the command began.
+            self._first &= followed
+        for sign, news in (("following", followed - self._known), ("gone", self._known - followed)):
+            if news:
+                say(f"{sign}: {', '.join(sorted(each.group_resource for each in news))}")
+        self._known = followed
+        if self._follower.reason != self._reason:
+            self._reason = self._follower.reason
+            if self._reason:
+                say(visible(self._reason))
+
+    def _follow(self, say: Say) -> None:
+        target, factory = self._target, self._factory
+        names = [f"{each.gvr.group_version}/{each.gvr.resource}" for each in self.resources]
+        follower = factory.follow(
+            *self.patterns,
+            *names,
+            on_event=self._put,
+            namespaces=target.namespaces_in(factory),
+            label_selector=target.selector or None,
+            field_selector=target.field_selector or None,
+        )
+        until = time.monotonic() + target.timeout
+        while not follower.has_synced() and time.monotonic() < until:
+            if follower.reason:
+                break  # it goes on trying; what there is is shown
+            factory.wait(_LOOK_SECONDS)
+        self._follower = follower
+        self._known = set(follower.resources())
+        self._first = set(self._known)
+        if not self._known and not follower.reason:
+            say(f"nothing is there yet that matches {visible(' '.join(self.patterns))}")
+
+    def _put(self, event: Event) -> None:
+        """On the informer's threads."""
+        self._events.put((datetime.now().astimezone(), event))
