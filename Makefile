@@ -12,8 +12,8 @@ LOWEST := .venv-lowest
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/ready ## see it work: an embedded API server, examples/crd, and a watch on it
-	@$(BIN)/python examples/demo.py
+demo: $(VENV)/ready ## see it work: an embedded API server, examples/crd, and an informer on it
+	@$(BIN)/dyninformer demo --manifests examples/crd
 
 test: $(VENV)/ready ## run every test but soak and benchmarks (real-server tests need KUBEBUILDER_ASSETS)
 	$(BIN)/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)

@@ -32,12 +32,8 @@ COMMANDS = {
     "watch": Listed("watch", "Show what changes, as it changes."),
     "wait": Listed("wait", "Wait until objects meet a condition."),
     "count": Listed("count", "Count objects by what a path finds in them, live."),
-    "record": Listed("record", "Keep a stream of events in a file, with their times."),
-    "replay": Listed("replay", "Serve a recording again, at any speed."),
-    "serve": Listed("serve", "Serve a folder of YAML as a read-only API."),
     "demo": Listed("demo", "See it work, on a cluster in this process."),
     "resources": Listed("resources", "List what the server has, with every spelling."),
-    "doctor": Listed("doctor", "Say why a watch does not work, and what to do."),
 }
 
 
