@@ -78,6 +78,7 @@ class SharedIndexInformer:
             metadata_only=bool(self.options.metadata_only),
             metrics=self._shared.metrics,
             on_changes=self._publish,
+            on_pause=self._pause,
         )
         self._dispatcher = Dispatcher(
             self._store,
@@ -341,6 +342,10 @@ class SharedIndexInformer:
             )
             for namespace in options.scopes
         )
+
+    def _pause(self) -> None:
+        """Under the store's lock: several changes were published, and now there are no more."""
+        self._dispatcher.pause()
 
     def _publish(self, changes: Changes) -> None:
         """Under the store's lock: what changed goes to the handlers' queues."""

@@ -92,6 +92,13 @@ class Dispatcher:
         if self._summons.due:
             self._summons.start_aside()
 
+    def pause(self) -> None:
+        """A run of changes, published one by one, has ended. With the lock held."""
+        for subscriber in self._subscribers:
+            subscriber.queue.look()
+        if self._summons.due:
+            self._summons.start_aside()
+
     def synced(self) -> None:
         """The informer has its first whole state, and published it. Again is fine."""
         with self._store.lock:

@@ -61,11 +61,16 @@ class HandlerQueue(ABC):
         self._summon = summon
 
     def put(self, change: Change) -> None:
-        """Take a change."""
+        """Take a change. In the middle of a run of them, `look` rouses at its end."""
         if self._initial or not change.initial:
             self._append(change)
-            if self._consumer is not _AWAKE:
+            if self._consumer is not _AWAKE and not self._store.runs:
                 self.rouse()
+
+    def look(self) -> None:
+        """A run of changes has ended: rouse the consumer if there is anything for it."""
+        if self._consumer is not _AWAKE and not self.closed and self._has_items():
+            self.rouse()
 
     def put_changes(self, changes: ChangesWalk) -> None:
         """Take the changes of a relist, or a first state."""

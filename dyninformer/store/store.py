@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
@@ -38,12 +38,17 @@ EntryList: TypeAlias = list[Entry]
 Texts: TypeAlias = list[str]
 Payloads: TypeAlias = list[Payload]
 WatchType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
+WatchEvent: TypeAlias = tuple[WatchType, Received]
 
 _log = logging.getLogger(__name__)
 
 
 def _ignore(changes: Changes) -> None:
     """Nobody is told."""
+
+
+def _nobody_waits() -> None:
+    """Nobody put anything off."""
 
 
 class Store:
@@ -65,11 +70,15 @@ class Store:
         metadata_only: bool = False,
         metrics: Metrics = NO_METRICS,
         on_changes: Callable[[Changes], None] = _ignore,
+        on_pause: Callable[[], None] = _nobody_waits,
     ) -> None:
         self.gvr = gvr
         self.codec = codec or Codec()
         self.lock = fork_safe_lock()
         self.on_changes = on_changes
+        self.on_pause = on_pause
+        self.runs = 0
+        """How many threads are in the middle of several events: guarded by the lock."""
         self._metrics = metrics
         self._metadata_only = metadata_only
         self._receiver = Receiver(transform, metadata_only)
@@ -102,6 +111,32 @@ class Store:
 
     def apply(self, type: WatchType, received: Received) -> None:
         """Take a watch event (S6, S12, S30)."""
+        self._take(type, received)
+        self._look_for_dictionary()
+
+    def apply_all(self, events: Sequence[WatchEvent]) -> None:
+        """Take watch events that came together, each as by `apply`, and then pause.
+
+        Each is told at once, but while ``runs`` is not 0 nobody need be woken for it:
+        ``on_pause`` is called, under the lock, when they are all taken. A thread that is woken
+        for the first of them would fight for the interpreter with this one over all the rest,
+        and that costs more than the work does.
+        """
+        if len(events) == 1:
+            self.apply(*events[0])
+            return
+        with self.lock:
+            self.runs += 1
+        try:
+            for type_, received in events:
+                self._take(type_, received)
+        finally:
+            with self.lock:
+                self.runs -= 1
+                self.on_pause()
+        self._look_for_dictionary()
+
+    def _take(self, type: WatchType, received: Received) -> None:
         holdings = self.holdings
         while True:
             indexing = holdings.indexing
@@ -123,7 +158,9 @@ class Store:
             break
         if self._metrics is not NO_METRICS:
             self.count(changes)
-        if self.codec.wants_sample and holdings.count >= SAMPLE_SIZE:
+
+    def _look_for_dictionary(self) -> None:
+        if self.codec.wants_sample and self.holdings.count >= SAMPLE_SIZE:
             self.learn(lambda: sample_of(self.view()))
 
     def relist(self, scope: str = "") -> Relist:

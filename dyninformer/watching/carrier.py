@@ -227,9 +227,7 @@ class Carrier:
         for effect in effects:
             match effect:
                 case Apply(events):
-                    apply = store.apply
-                    for type_, received in events:
-                        apply(type_, received)
+                    store.apply_all(events)
                 case Collect():
                     self._collect(effect)
                 case Swap():

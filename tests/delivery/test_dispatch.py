@@ -11,7 +11,7 @@ import pytest
 
 from dyninformer.delivery.registration import Registration
 from dyninformer.errors import StoppedError
-from dyninformer.store.changes import InitialChanges
+from dyninformer.store.changes import Changes, InitialChanges
 from dyninformer.threads import spawn
 from tests.delivery.room import LONG, Held, Notes, Room, until
 
@@ -43,6 +43,26 @@ def test_the_store_has_changed_before_a_handler_hears(room: Room) -> None:
         room.put("a", x=number)
     until(lambda: len(seen) == 300)
     assert all(seen)
+
+
+def test_a_handler_sleeps_until_all_that_came_together_is_in_its_queue(room: Room) -> None:
+    """It hears all of it then, in order, whether its thread waited or had to be started."""
+    notes, backlogs = Notes(), []
+    registration = room.dispatcher.add(notes)
+    publish = room.store.on_changes
+
+    def watched(changes: Changes) -> None:
+        publish(changes)
+        backlogs.append(registration.backlog)
+
+    room.store.on_changes = watched
+    expected = []
+    for run in range(3):
+        keys = [f"k{run}{number}" for number in range(50)]
+        room.store.apply_all([("ADDED", room.received(key, x=run)) for key in keys])
+        expected += [f"ADDED {key} x={run}" for key in keys]
+        notes.heard(*expected)
+    assert backlogs[:50] == [*range(1, 51)]  # later its thread may just be looking
 
 
 def test_a_relist_tells_deletes_first_and_then_the_rest_in_list_order(room: Room) -> None:
