@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Names = list[str]
 
+_GRACE = 0.5
+
 
 class Shared:
     """One of a factory, or of an informer that stands alone."""
@@ -60,4 +62,8 @@ class Shared:
             for name, join in ends.items()
             if not join(None if until is None else max(0.0, until - time.monotonic()))
         ]
+        # A connect ends in a moment; a name lookup or a plugin may take any time, so that it is
+        # named, and not waited for.
+        grace = _GRACE if until is None else min(_GRACE, max(0.0, until - time.monotonic()))
+        self.source.join(grace)
         return left + self.source.under_way()

@@ -111,9 +111,13 @@ class Wires:
     def add(self, wire: Wire) -> None:
         """A connection begins. Raises after `end`."""
         with self._lock:
-            if self._ended:
-                raise StoppedError("no connection begins any more: the factory was shut down")
+            self.check_open()
             self._all.add(wire)
+
+    def check_open(self) -> None:
+        """Raise after `end`."""
+        if self._ended:
+            raise StoppedError("no connection begins any more: the factory was shut down")
 
     def discard(self, wire: Wire) -> None:
         """It is over."""

@@ -9,11 +9,14 @@ retried, no redirect followed, and an answer other than 2xx is raised as it is, 
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from selectors import EVENT_WRITE, DefaultSelector
 from typing import Any
 
 import urllib3
@@ -27,6 +30,8 @@ __all__ = ["Plumbing", "RefusalError", "calling", "close_idle", "current_call", 
 
 _IDLE_CONNECTIONS = 4096
 """How many are kept for the next request; more work at the same time without being kept."""
+
+_BEGUN = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 Opened = tuple[socket.socket, Wire]
 
@@ -247,7 +252,7 @@ def _open_tcp(connection: HTTPConnection, wires: Wires) -> Opened:
             sock.settimeout(connection.timeout)
             if connection.source_address:
                 sock.bind(connection.source_address)
-            sock.connect(address)
+            _connect(sock, address, wires)
         except OSError as failed:
             _discard((sock, wire))
             error = failed
@@ -257,3 +262,24 @@ def _open_tcp(connection: HTTPConnection, wires: Wires) -> Opened:
         else:
             return sock, wire
     raise error or OSError(f"{host} has no address")
+
+
+def _connect(sock: socket.socket, address: Any, wires: Wires) -> None:
+    """Connect within the socket's timeout, unless all connections are ended.
+
+    Ending a socket stops a connect only once it has begun; so whether the end came before is
+    asked after that. Either way it is not missed.
+    """
+    timeout = sock.gettimeout()
+    sock.settimeout(0)
+    code = sock.connect_ex(address)
+    wires.check_open()
+    if code in _BEGUN:
+        with DefaultSelector() as answered:
+            answered.register(sock, EVENT_WRITE)
+            if not answered.select(timeout):
+                raise TimeoutError("timed out")
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if code:
+        raise OSError(code, os.strerror(code))
+    sock.settimeout(timeout)

@@ -8,6 +8,7 @@ be ended. A result that nobody waits for any more is discarded.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -48,6 +49,7 @@ class Errands:
         self._lock = threading.Lock()  # guards all below
         self._pending: deque[_Errand] = deque()
         self._running: dict[str, str] = {}
+        self._threads: dict[str, threading.Thread] = {}
         self._shared: dict[str, _Errand] = {}
         self._numbers = set(range(1, most + 1))
         self._closed = False
@@ -83,6 +85,14 @@ class Errands:
         with self._lock:
             return [f"{thread} ({what})" for thread, what in self._running.items()]
 
+    def join(self, timeout: float) -> None:
+        """After `close`: give what has begun so long to end."""
+        until = time.monotonic() + timeout
+        with self._lock:
+            threads = list(self._threads.values())
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
     def close(self) -> None:
         """Begin nothing any more. What has begun goes on, and is discarded."""
         with self._lock:
@@ -98,6 +108,7 @@ class Errands:
         self._closed = True
         self._pending = deque()
         self._running = {}
+        self._threads = {}
         self._shared = {}
 
     # -- inside --------------------------------------------------------------------------
@@ -131,9 +142,11 @@ class Errands:
         number = self._numbers.pop()
         name = self._name if self._most == 1 else f"{self._name} {number}"
         thread = threading.Thread(target=self._work, args=(number, name), name=name, daemon=True)
+        self._threads[name] = thread
         try:
             thread.start()
         except RuntimeError:  # no more threads, or the interpreter is ending
+            del self._threads[name]
             self._numbers.add(number)
             self._pending.remove(errand)
             self._forget(errand)
@@ -144,6 +157,7 @@ class Errands:
             with self._lock:
                 self._running.pop(thread, None)
                 if not self._pending:
+                    self._threads.pop(thread, None)
                     self._numbers.add(number)
                     return
                 errand = self._pending.popleft()

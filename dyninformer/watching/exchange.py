@@ -152,6 +152,12 @@ class ClientExchange:
 
         return guarded
 
+    def join(self, timeout: float) -> None:
+        """After `close`: give what nothing can interrupt so long to end."""
+        until = time.monotonic() + timeout
+        for errands in (self._credentials, self._connecting):
+            errands.join(max(0.0, until - time.monotonic()))
+
     def under_way(self) -> list[str]:
         """The threads in something that nothing can interrupt, each with what it does."""
         return [*self._credentials.under_way(), *self._connecting.under_way()]

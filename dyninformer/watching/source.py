@@ -141,6 +141,10 @@ class Source:
         """
         return self._exchange.under_way()
 
+    def join(self, timeout: float) -> None:
+        """After `close`: give what is `under_way` so long to end."""
+        self._exchange.join(timeout)
+
     def close(self) -> None:
         """End every request at once, refuse new ones, close all connections. Idempotent."""
         self._exchange.close()

@@ -125,8 +125,10 @@ def connections_to(port: int) -> set[int]:
     found = set()
     for name in os.listdir("/proc/self/fd"):
         try:
+            if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                continue
             copy = socket.socket(fileno=os.dup(int(name)))
-        except OSError:
+        except OSError:  # the folder's own descriptor, or one that is closed meanwhile
             continue
         with copy, suppress(OSError):
             if copy.family == socket.AF_INET and copy.getpeername()[1] == port:
