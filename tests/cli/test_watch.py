@@ -1,0 +1,321 @@
+"""``dyninformer watch``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import Result
+
+from dyninformer.testing import ApiServer
+from dyninformer.testing.control_plane import ControlPlane
+from dyninformer.testing.faults import HttpStatus
+from tests.cli.conftest import Run
+from tests.cli.terminal import running
+from tests.documents import ROOT
+
+CRDS = ROOT / "examples" / "crd"
+SHOP = "certificates/shop"
+CRD = "customresourcedefinitions/certificates.cert-manager.io"
+
+
+@pytest.fixture(scope="module", params=["embedded", pytest.param("real", marks=pytest.mark.real)])
+def either(request: pytest.FixtureRequest) -> Iterator[ApiServer | ControlPlane]:
+    """Each of the two servers, with the examples."""
+    with ApiServer() if request.param == "embedded" else ControlPlane() as started:
+        started.install(CRDS)
+        yield started
+
+
+@pytest.fixture
+def own() -> Iterator[ApiServer]:
+    """A server that one test may stop, or take a CRD from."""
+    with ApiServer() as started:
+        started.install(CRDS)
+        yield started
+
+
+def patched(server: ApiServer | ControlPlane, **spec: object) -> None:
+    """Change prod/shop."""
+    server.patch(SHOP, {"spec": spec}, "prod")
+
+
+def rows(result: Result) -> list[list[str]]:
+    """The words of each line behind the time."""
+    return [line.split()[1:] for line in result.stdout.splitlines()]
+
+
+def test_a_row_says_what_happened_to_which_object(run: Run) -> None:
+    """With the columns of the CRD; the time that was given ends it, and is no failure."""
+    result = run("watch", "certificates", "-n", "prod", "--timeout", "0.1")
+    assert (result.exit_code, result.stderr) == (0, "")
+    shown = rows(result)
+    assert shown[0] == ["EVENT", "NAME", "READY", "SECRET", "AGE", "CHANGED"]
+    assert sorted(row[:3] for row in shown[1:]) == [
+        ["ADDED", "mail", "mail-tls"], ["ADDED", "shop", "shop-tls"],
+    ]  # fmt: skip
+
+
+def test_names_of_several_resources_say_what_they_are(run: Run) -> None:
+    """Also with wildcards, and each resource once."""
+    result = run("watch", "*.cert-manager.io", "cert,ipamblocks", "-A", "--timeout", "0.3s")
+    shown = rows(result)
+    assert shown[0] == ["EVENT", "NAMESPACE", "NAME", "CHANGED"]
+    assert sorted(row[-1] for row in shown[1:]) == [
+        "certificate.cert-manager.io/mail", "certificate.cert-manager.io/shop",
+        "ipamblock.crd.projectcalico.org/10-0-0-0-26",
+        "ipamblock.crd.projectcalico.org/10-0-0-64-26",
+    ]  # fmt: skip
+
+
+def test_until_ends_with_the_first_object_that_meets_it(run: Run) -> None:
+    """Numbers are compared as such; what is not shown counts, too."""
+    for until in (
+        "{.spec.secretName}=shop-tls",
+        "{.metadata.generation}>=1",
+        "jsonpath={.kind}!=Pod",
+    ):
+        result = run("watch", "cert", "-n", "prod", "--no-initial", "--until", until)
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_until_that_is_not_met_in_time_has_its_own_exit_code(run: Run) -> None:
+    """So that a script can tell."""
+    result = run("watch", "cert", "-n", "prod", "--until", "condition=Ready", "--timeout", "0.1")
+    assert result.exit_code == 4
+    assert result.stderr == "error: timed out: no object has met --until\n"
+
+
+@pytest.mark.parametrize("form", ["ndjson", "json", "yaml"])
+def test_a_program_gets_objects_or_events(run: Run, form: str) -> None:
+    """Objects as kubectl prints them, and with their types when asked."""
+    args = ("watch", "cert", "-n", "prod", "--where", ".metadata.name=shop", "--timeout", "0.1")
+    read = yaml.safe_load if form == "yaml" else json.loads
+    obj = read(run(*args, "-o", form).stdout)
+    event = read(run(*args, "-o", form, "--output-watch-events").stdout)
+    assert obj["kind"] == "Certificate"
+    assert event == {"type": "ADDED", "object": obj}
+
+
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        ("name", ["certificate.cert-manager.io/shop"]),
+        ("jsonpath={.spec.secretName}", ["shop-tls"]),
+        ("custom-columns=N:.metadata.name,S:.spec.secretName", ["N      S", "shop   shop-tls"]),
+    ],
+)
+def test_other_forms_are_a_line_per_event(run: Run, form: str, lines: list[str]) -> None:
+    """In the words of get."""
+    result = run(
+        "watch", "cert", "-A", "--where", ".metadata.name=shop", "-o", form, "--timeout", "0.1"
+    )
+    assert result.stdout.splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["crt"], 2, "did you mean certificates.cert-manager.io?"),
+        (["cert", "--on", "{.spec"], 2, "}"),
+        (["cert", "--until", "{.spec.n}>"], 2, "write a comparison"),
+        (["cert", "--timeout", "soon"], 2, "no duration"),
+        (["cert", "--shell"], 2, "--shell is for --exec"),
+        (["cert", "--exec", "echo 'x"], 2, "No closing quotation"),
+        (["cert", "--exec", " "], 2, "there is no command"),
+        (["cert", "--diff", "-o", "json"], 2, "leave -o out"),
+        (["cert", "-l", "&&"], 2, "Check the selectors"),
+    ],
+)
+def test_wrong_usage_is_said_at_once(run: Run, args: list[str], code: int, said: str) -> None:
+    """Before anything is shown."""
+    result = run("watch", *args)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert said in result.stderr
+
+
+def test_a_refusal_ends_at_once_with_its_own_exit_code(server: ApiServer, run: Run) -> None:
+    """Without waiting for the time that a server may need."""
+    with server.faults.add(HttpStatus(403), resource="certificates"):
+        result = run("watch", "certificates", "-n", "prod")
+    assert result.exit_code == 3
+    assert "forbidden" in result.stderr
+
+
+def test_exec_gets_each_part_as_one_argument_whatever_is_in_it(
+    server: ApiServer, run: Run, tmp_path: Path
+) -> None:
+    """The object is on stdin, and the event in the environment."""
+    hostile = "$(touch x);`id`-{namespace} '\"&"
+    server.create(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": hostile},
+        }
+    )
+    out = tmp_path / "out"
+    script = f'{{ printf "%s\\n" "$EVENT" "$NAME" "$@"; cat; }} >>{out}'
+    result = run(
+        "watch", "clusterroles", "--where", f".metadata.name={hostile}", "--timeout", "0.1",
+        "--exec", f"sh -c '{script}' -- {{name}} {{kind}}:{{resource}}",
+    )  # fmt: skip
+    assert result.stderr == ""
+    *lines, body = out.read_text().splitlines()
+    kind = "ClusterRole:clusterroles.rbac.authorization.k8s.io"
+    assert lines == ["ADDED", hostile, hostile, kind]
+    assert json.loads(body)["metadata"]["name"] == hostile
+
+    out.unlink()
+    result = run(
+        "watch", "clusterroles", "--where", f".metadata.name={hostile}", "--timeout", "0.1",
+        "--shell", "--exec", f'cd {tmp_path}; printf "%s\\n" {{name}} "<{{event}}>" >{out}',
+    )  # fmt: skip
+    assert result.stderr == ""
+    assert out.read_text().splitlines() == [hostile, "<ADDED>"]
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("sh -c 'exit 3'", "sh exited with 3"),
+        ("sh -c 'kill -9 $$'", "sh was ended by signal 9"),
+        ("/nonexistent/program", "No such file"),
+    ],
+)
+def test_a_command_that_fails_is_told_and_ends_nothing(run: Run, command: str, said: str) -> None:
+    """Each failure with its object."""
+    result = run("watch", "cert", "-n", "prod", "--timeout", "0.1", "--exec", command)
+    assert result.exit_code == 0
+    assert len(rows(result)) == 3
+    for name in ("mail", "shop"):
+        assert f"exec failed for certificates.cert-manager.io prod/{name}: " in result.stderr
+    assert result.stderr.count(said) == 2
+
+
+def test_updates_are_shown_as_what_changed(
+    either: ApiServer | ControlPlane, tmp_path: Path
+) -> None:
+    """As a diff, without managedFields and resourceVersion; in a pipe without colours."""
+    kubeconfig = either.kubeconfig(tmp_path / "config")
+    patched(either, duration="1h")
+    with running(kubeconfig, "watch", "cert", "-n", "prod", "--diff") as watch:
+        watch.shows("ADDED certificate.cert-manager.io/shop in prod\n")
+        patched(either, duration="2h", renewBefore="1h")
+        watch.shows(r"\+ .spec.renewBefore")
+        update = watch.output[watch.output.index("MODIFIED") :]
+        assert update.splitlines()[0] == "MODIFIED certificate.cert-manager.io/shop in prod"
+        assert set(update.splitlines()[3:]) == {
+            '  - .spec.duration: "1h"', '  + .spec.duration: "2h"', '  + .spec.renewBefore: "1h"',
+        }  # fmt: skip
+        patched(either, renewBefore=None)
+        watch.shows(r'- .spec.renewBefore: "1h"')
+        assert "managedFields" not in watch.output
+        assert "resourceVersion" not in watch.output
+        watch.interrupt()
+        assert watch.ends() == 130
+        assert watch.errors == ""
+
+
+def test_on_shows_only_what_changes_the_paths(
+    either: ApiServer | ControlPlane, tmp_path: Path
+) -> None:
+    """With the old value and the new one; what is there at the beginning can be left out."""
+    kubeconfig = either.kubeconfig(tmp_path / "config")
+    patched(either, duration="1h")
+    args = ("cert", "-n", "prod", "--on", "{.spec.duration}", "--on", ".spec.renewBefore")
+    with running(kubeconfig, "watch", *args) as watch:
+        watch.shows(r"ADDED +shop +1h\n")
+        either.patch(SHOP, {"metadata": {"labels": {"not": "shown"}}}, "prod")
+        patched(either, duration="2h")
+        shown = watch.shows(r"MODIFIED +shop +1h -> 2h\n")
+        assert shown.count("MODIFIED") == 1
+        patched(either, renewBefore="3h")
+        watch.shows(r"MODIFIED +shop +2h +<none> -> 3h\n")
+        patched(either, renewBefore=None)
+        watch.shows(r"MODIFIED +shop +2h +3h -> <none>\n")
+
+
+def test_where_makes_objects_come_and_go(server: ApiServer, kubeconfig: Path) -> None:
+    """An object that no longer fits is deleted, to who watches those that do."""
+    patched(server, duration="1h")
+    where = (".spec.duration=1h", ".metadata.name=shop")
+    args = ("-n", "prod", "--where", where[0], "--where", where[1])
+    with running(kubeconfig, "watch", "cert", *args) as watch:
+        watch.shows("ADDED +shop")
+        patched(server, duration="2h")
+        watch.shows("DELETED +shop")
+        patched(server, duration="1h")
+        assert len(re.findall("ADDED", watch.shows("(?s)DELETED.*ADDED"))) == 2
+
+
+def test_a_terminal_has_colours_and_ctrl_c_ends(server: ApiServer, kubeconfig: Path) -> None:
+    """Control characters of the cluster are made visible there."""
+    args = ("watch", "cert", "-n", "prod", "--diff")
+    with running(kubeconfig, *args, terminal=True) as watch:
+        watch.shows("\x1b\\[32mADDED\x1b\\[0m certificate.cert-manager.io/shop")
+        server.patch(SHOP, {"metadata": {"annotations": {"a": "\x1b[31m"}}}, "prod")
+        watch.shows('\x1b\\[32m  \\+ .metadata.annotations.a: "\\\\u001b\\[31m"\x1b\\[0m')
+        watch.interrupt()
+        assert watch.ends() == 130
+        assert "Traceback" not in watch.output
+
+
+def test_a_reader_that_leaves_ends_it_though_nothing_happens(kubeconfig: Path) -> None:
+    """``| head -1`` does not wait for the next event."""
+    with running(kubeconfig, "watch", "certificates", "-n", "prod") as watch:
+        watch.shows("(?s)ADDED.*ADDED")
+        watch.close_output()
+        assert watch.ends() == 0
+        assert watch.errors == ""
+
+
+def test_it_survives_a_restart_and_says_so(
+    either: ApiServer | ControlPlane, tmp_path: Path
+) -> None:
+    """On stderr: since when, why, and when it is back; what happened meanwhile is shown."""
+    kubeconfig = either.kubeconfig(tmp_path / "config")
+    patched(either, duration="1h")
+    with running(kubeconfig, "watch", "certificates", "-n", "prod") as watch:
+        watch.shows("(?s)ADDED.*ADDED")
+        either.stop() if isinstance(either, ApiServer) else either.kill("kube-apiserver")
+        watch.shows(
+            r"\d\d:\d\d:\d\d disconnected since \d\d:\d\d:\d\d: "
+            r"certificates.cert-manager.io: cannot watch",
+            on_stderr=True,
+        )
+        either.start() if isinstance(either, ApiServer) else either.start("kube-apiserver")
+        patched(either, duration="7h")
+        watch.shows(r"MODIFIED +shop .* .spec.duration\n")
+        watch.shows(r"connected again: certificates.cert-manager.io, away since", on_stderr=True)
+        watch.interrupt()
+        assert watch.ends() == 130
+
+
+@pytest.mark.parametrize("resource", ["certificates", "*.cert-manager.io"])
+def test_it_survives_the_deletion_of_the_crd(own: ApiServer, tmp_path: Path, resource: str) -> None:
+    """Its objects are deleted, and come with it again."""
+    kubeconfig = own.kubeconfig(tmp_path / "config")
+    with running(kubeconfig, "watch", resource, "-A") as watch:
+        watch.shows("(?s)ADDED.*ADDED")
+        own.delete(CRD)
+        watch.shows("(?s)DELETED.*DELETED")
+        watch.shows("not served since|gone: certificates.cert-manager.io", on_stderr=True)
+        own.install(CRDS)
+        watch.shows("(?s)DELETED.*ADDED.*ADDED")
+        watch.shows("connected again|following: certificates.cert-manager.io", on_stderr=True)
+
+
+def test_a_wildcard_that_matches_nothing_waits_for_a_crd(tmp_path: Path) -> None:
+    """And says that there is nothing yet; what it brings is no initial state."""
+    with ApiServer() as bare:
+        kubeconfig = bare.kubeconfig(tmp_path / "config")
+        with running(kubeconfig, "watch", "*.cert-manager.io", "-A", "--no-initial") as watch:
+            watch.shows("nothing is there yet", on_stderr=True)
+            bare.install(CRDS)
+            watch.shows("(?s)ADDED.*ADDED")
