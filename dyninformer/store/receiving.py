@@ -146,10 +146,12 @@ def _check_text(data: bytes) -> None:
 def _refuse(data: bytes, complaint: str = "", offset: int = 0) -> NoReturn:
     """Say what is wrong with an object, and of whose key it is if that can be told."""
     shallow, depth = _without_depths(data)
+    named, version = None, ""
     try:
-        named = _named(_reader.read(shallow.decode(errors="replace").encode())[0])
+        head = _reader.read(shallow.decode(errors="replace").encode())[0]
+        named, version = _named(head), text(head[3])  # a stream advances without a name too
     except JSONPathError as error:
-        named, complaint = None, complaint or str(error)
+        complaint = complaint or str(error)
     if not complaint and depth > _NESTING:
         complaint = f"it is nested {depth} deep"
     if not complaint:
@@ -158,7 +160,7 @@ def _refuse(data: bytes, complaint: str = "", offset: int = 0) -> NoReturn:
         f"an object of {len(data)} bytes cannot be used: {complaint}; "
         f"near byte {offset}: {excerpt(data, offset)}",
         key=named[0] if named else None,
-        version=named[4] if named else "",
+        version=version,
     )
 
 

@@ -1,0 +1,314 @@
+"""From bytes to batches (S24, S30, S31, S32)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyninformer.options import Object
+from dyninformer.resource import GroupVersionResource
+from dyninformer.store.store import Store
+from dyninformer.watching.answers import Answer, Batch, Document, Ended, Lost, PageEnd
+from dyninformer.watching.reading import (
+    DocumentReading,
+    ListReading,
+    Reading,
+    RevisionReading,
+    StreamReading,
+)
+
+WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
+
+
+def obj(name: str, version: str, **fields: Any) -> Object:
+    """A widget."""
+    metadata = {"name": name, "namespace": "ns", "resourceVersion": version}
+    return {"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": metadata, **fields}
+
+
+def line(type_: str, content: object) -> bytes:
+    """A line of a watch, as API servers write it."""
+    return json.dumps({"type": type_, "object": content}, separators=(",", ":")).encode() + b"\n"
+
+
+def bookmark(version: str, *, mark: bool = False) -> bytes:
+    """A bookmark, or the mark."""
+    metadata: Object = {"resourceVersion": version}
+    if mark:
+        metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+    return line("BOOKMARK", {"kind": "Widget", "apiVersion": "ex.io/v1", "metadata": metadata})
+
+
+def status(**fields: object) -> Object:
+    """A Status."""
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, **fields}
+
+
+def stream(start: str | None, store: Store | None = None) -> StreamReading:
+    """A reading of a watch."""
+    store = Store(WIDGETS) if store is None else store  # an empty one is false
+    return StreamReading(store, "widgets.v1.ex.io", start)
+
+
+def feed(reading: Reading, data: bytes) -> list[Batch]:
+    """All batches of some bytes."""
+    found = list(reading.feed(data))
+    assert all(isinstance(each, Batch) for each in found), found
+    return [each for each in found if isinstance(each, Batch)]
+
+
+def told(batch: Batch) -> list[tuple[str, str]]:
+    """Types and names of a batch's events."""
+    return [(type_, received.name) for type_, received in batch.events]
+
+
+def test_events_come_in_one_batch_per_piece_with_the_newest_version() -> None:
+    """In order."""
+    data = line("ADDED", obj("a", "11")) + line("DELETED", obj("b", "12")) + bookmark("15")
+    (batch,) = feed(stream("10"), data)
+    assert told(batch) == [("ADDED", "a"), ("DELETED", "b")]
+    assert batch.version == "15"
+
+
+@given(st.lists(st.integers(1, 40), max_size=8))
+def test_the_pieces_may_be_cut_anywhere(cuts: list[int]) -> None:
+    """The events are the same."""
+    data = b"".join(line("MODIFIED", obj("é", str(version))) for version in (11, 12, 13))
+    reading, batches = stream("10"), []
+    for cut in cuts:
+        batches += feed(reading, data[:cut])
+        data = data[cut:]
+    batches += feed(reading, data)
+    assert [name for each in batches for _, name in told(each)] == ["é"] * 3
+    assert [each.version for each in batches][-1] == "13"
+    assert reading.end() == Ended()
+
+
+def test_what_is_older_than_the_streams_start_is_left_out() -> None:
+    """What is not is kept, in whatever order it comes (S30)."""
+    data = b"".join(line("ADDED", obj(f"w{v}", v)) for v in ("9", "12", "11", "12", "10"))
+    (batch,) = feed(stream("10"), data)
+    assert [name for _, name in told(batch)] == ["w12", "w11", "w12", "w10"]
+    assert batch.version == "12"
+
+
+def test_opaque_versions_are_never_older() -> None:
+    """Everything is kept, and the last one counts (S30)."""
+    data = line("ADDED", obj("a", "zz")) + line("ADDED", obj("b", "aa"))
+    (batch,) = feed(stream("mm"), data)
+    assert len(batch.events) == 2
+    assert batch.version == "aa"
+
+
+def test_initial_events_are_never_stale_and_the_mark_ends_them() -> None:
+    """What follows it in the same piece is a batch of its own, from the mark's version on."""
+    data = (
+        line("ADDED", obj("a", "5"))
+        + line("ADDED", obj("b", "3"))
+        + bookmark("10", mark=True)
+        + line("MODIFIED", obj("a", "9"))
+        + line("MODIFIED", obj("a", "11"))
+    )
+    initial, after = feed(stream(None), data)
+    assert [name for _, name in told(initial)] == ["a", "b"]
+    assert (initial.mark, initial.version) == (True, "10")
+    assert [received.version for _, received in after.events] == ["11"]
+
+
+def test_a_bookmark_without_the_annotation_is_no_mark() -> None:
+    """But a sign that the initial events are over."""
+    (batch,) = feed(stream(None), bookmark("10"))
+    assert not batch.mark
+    assert batch.live
+
+
+def test_a_mark_in_a_watch_is_a_bookmark() -> None:
+    """A watch that begins at a version has no initial events."""
+    (batch,) = feed(stream("5"), bookmark("10", mark=True))
+    assert not batch.mark
+    assert batch.version == "10"
+
+
+def test_a_mark_without_a_version_is_broken() -> None:
+    """There is nothing to go on from."""
+    (batch,) = feed(stream(None), bookmark("", mark=True))
+    assert batch.broken
+
+
+def test_an_error_ends_the_batch() -> None:
+    """With what came before it."""
+    data = line("ADDED", obj("a", "11")) + line("ERROR", status(code=410, reason="Expired"))
+    (batch,) = feed(stream("10"), data)
+    assert told(batch) == [("ADDED", "a")]
+    assert batch.error is not None
+    assert batch.error.too_old
+
+
+@pytest.mark.parametrize("content", [None, "text", [], status(code="410"), {}])
+def test_an_error_that_is_no_status_is_an_error_all_the_same(content: object) -> None:
+    """It is not too old."""
+    (batch,) = feed(stream("10"), line("ERROR", content))
+    assert batch.error is not None
+    assert not batch.error.too_old
+
+
+@pytest.mark.parametrize(
+    "broken", [b"garbage\n", b'{"type":"ADDED","object":{"metadata":{\n', b"\xff\xfe{not json\n"]
+)
+def test_a_broken_line_ends_the_batch_with_what_is_wrong(broken: bytes) -> None:
+    """Length and place; of the content no more than its structure (S32)."""
+    (batch, *_) = feed(stream("10"), line("ADDED", obj("a", "11")) + broken)
+    assert told(batch) == [("ADDED", "a")]
+    assert "bytes" in batch.broken
+    assert "garbage" not in batch.broken
+
+
+@pytest.mark.parametrize(
+    ("content", "version", "key"),
+    [
+        ({"metadata": {"namespace": "ns", "resourceVersion": "12"}}, "12", None),
+        ("text", "", None),
+        ({"kind": "Table", "metadata": {"resourceVersion": "12"}, "rows": []}, "12", None),
+    ],
+)
+def test_an_unusable_object_is_skipped_and_its_version_advances_the_stream(
+    content: object, version: str, key: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Counted, logged once per piece; the stream goes on (S32)."""
+    data = line("MODIFIED", content) + line("ADDED", obj("a", "11"))
+    (batch,) = feed(stream("10"), data)
+    assert told(batch) == [("ADDED", "a")]
+    assert batch.unusable == (key,)
+    assert batch.version == (version or "11")
+    assert len(caplog.records) == 1
+    assert caplog.records[0].levelno == logging.WARNING
+
+
+def test_an_unknown_type_is_skipped() -> None:
+    """A server may learn new ones."""
+    (batch,) = feed(stream("10"), line("SOMETHING", obj("a", "12")) + line("ADDED", obj("b", "13")))
+    assert told(batch) == [("ADDED", "b")]
+
+
+def test_a_line_in_another_spelling_is_read_as_well() -> None:
+    """Fields in another order, with spaces."""
+    data = json.dumps({"object": obj("a", "11"), "extra": 1, "type": "ADDED"}).encode() + b"\n"
+    tail = b'{"type":"ADDED","object":' + json.dumps(obj("b", "12")).encode() + b',"x":{}}\n'
+    (batch,) = feed(stream("10"), data + tail)
+    assert told(batch) == [("ADDED", "a"), ("ADDED", "b")]
+
+
+def test_a_clean_end_in_the_middle_of_a_line_is_a_loss() -> None:
+    """Something was cut."""
+    reading = stream("10")
+    feed(reading, line("ADDED", obj("a", "11"))[:-5])
+    assert isinstance(reading.end(), Lost)
+
+
+def refusing() -> Store:
+    """A store whose transform refuses one object."""
+
+    def transform(found: Object) -> Object:
+        if found["metadata"]["name"] == "bad":
+            raise ValueError("no")
+        return found
+
+    return Store(WIDGETS, transform=transform)
+
+
+def test_a_transform_that_raises_fails_initial_events_and_is_skipped_later() -> None:
+    """And never sees what was deleted (S17)."""
+    data = line("ADDED", obj("bad", "11")) + line("DELETED", obj("bad", "12"))
+    (batch,) = feed(stream("10", refusing()), data)
+    assert told(batch) == [("DELETED", "bad")]
+    assert (batch.failure, batch.version) == ("", "12")
+    (initial, *_) = feed(stream(None, refusing()), data)
+    assert "ns/bad" in initial.failure
+
+
+def listed(*items: Object, kind: str = "WidgetList", **metadata: str) -> bytes:
+    """The body of a list."""
+    body = {
+        "kind": kind, "apiVersion": "ex.io/v1",
+        "metadata": {"resourceVersion": "20", **metadata}, "items": items,
+    }  # fmt: skip
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def read_list(body: bytes, store: Store | None = None) -> tuple[list[Batch], Answer]:
+    """Read a list whole."""
+    reading = ListReading(Store(WIDGETS) if store is None else store, "widgets.v1.ex.io")
+    batches = [each for half in (body[:100], body[100:]) for each in feed(reading, half)]
+    return batches, reading.end()
+
+
+def test_items_of_a_list_come_as_they_arrive_and_its_metadata_in_the_end() -> None:
+    """Version, continue, how many (S25)."""
+    batches, end = read_list(listed(obj("a", "1"), obj("b", "2"), **{"continue": "more"}))
+    assert [each for batch in batches for each in told(batch)] == [("ADDED", "a"), ("ADDED", "b")]
+    assert end == PageEnd("20", "more", items=2)
+
+
+def test_items_of_a_built_in_list_get_the_kind_and_version_that_they_lack() -> None:
+    """First, as the watch has them (S31)."""
+    item = obj("a", "1")
+    del item["kind"], item["apiVersion"]
+    (batch,), _ = read_list(listed(item))
+    ((_, received),) = batch.events
+    assert received.data is not None
+    assert received.data.startswith(b'{"kind":"Widget","apiVersion":"ex.io/v1",')
+
+
+def test_an_item_that_cannot_be_used_is_passed_on_by_its_key() -> None:
+    """It counts as present (S32)."""
+    (batch,), end = read_list(listed(obj("a", "1"), {"metadata": {}}))
+    assert told(batch) == [("ADDED", "a")]
+    assert batch.unusable == (None,)
+    assert isinstance(end, PageEnd)
+
+
+def test_a_list_cut_short_is_lost() -> None:
+    """Even where HTTP says that it is whole (S25)."""
+    assert isinstance(read_list(listed(obj("a", "1"), obj("b", "2"))[:-30])[1], Lost)
+
+
+@pytest.mark.parametrize("kind", ["Status", "Table", "Widget"])
+def test_what_is_no_list_is_lost(kind: str) -> None:
+    """Judged at the end (S25)."""
+    assert isinstance(read_list(listed(kind=kind))[1], Lost)
+
+
+def test_a_transform_that_raises_fails_a_list() -> None:
+    """That sync fails (S17)."""
+    batches, _ = read_list(listed(obj("a", "1"), obj("bad", "2")), refusing())
+    assert "ns/bad" in batches[-1].failure
+
+
+def test_a_look_at_the_revision_reads_no_object() -> None:
+    """Only the list's version (S30)."""
+    reading = RevisionReading()
+    assert list(reading.feed(listed({"metadata": {}}))) == []
+    assert reading.end() == PageEnd("20")
+
+
+def test_a_look_at_the_revision_that_makes_no_sense_is_lost() -> None:
+    """It is repeated."""
+    reading = RevisionReading()
+    assert list(reading.feed(b"<html>")) == []
+    assert isinstance(reading.end(), Lost)
+
+
+@pytest.mark.parametrize(
+    ("body", "content"),
+    [(b'{"kind":"X"}', {"kind": "X"}), (b"[]", {}), (b"{", {}), (b"\xff", {}), (b"", {})],
+)
+def test_a_document_is_an_object_or_empty(body: bytes, content: Object) -> None:
+    """Nothing is proved by what cannot be read (S33)."""
+    reading = DocumentReading()
+    assert [*reading.feed(body[:1]), *reading.feed(body[1:])] == []
+    assert reading.end() == Document(content)
