@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from dyninformer.cli import arguments
+from dyninformer.cli import arguments, completion
 from dyninformer.cli.awaited import Awaited, Conditions
 from dyninformer.cli.connection import Target
 from dyninformer.cli.connection_notices import ConnectionNotices
@@ -40,6 +40,7 @@ def command(
             metavar="RESOURCE[/NAME]...",
             help="TYPE/NAME, several; or TYPE and names; or TYPE with --all, --any or -l.",
             show_default=False,
+            autocompletion=completion.resources,
         ),
     ],
     *,

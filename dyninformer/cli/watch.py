@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from dyninformer.cli import arguments
+from dyninformer.cli import arguments, completion
 from dyninformer.cli.choosing import Choosing, Seen
 from dyninformer.cli.connection import Target
 from dyninformer.cli.connection_notices import ConnectionNotices
@@ -40,6 +40,7 @@ def command(
             metavar="RESOURCE...",
             help="Any spelling, several, and wildcards: '*.cert-manager.io'.",
             show_default=False,
+            autocompletion=completion.resources,
         ),
     ],
     *,
