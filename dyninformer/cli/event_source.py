@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ Names: TypeAlias = list[str]
 
 WILDCARDS: Final = frozenset("*?[")
 _LOOK_SECONDS: Final = 0.1
+_SETTLED_SECONDS: Final = 1.0  # more resources may follow those that are being read
 
 
 class Watched(NamedTuple):
@@ -108,9 +110,12 @@ class EventSource:
             field_selector=target.field_selector or None,
         )
         until = time.monotonic() + target.timeout
-        while not follower.has_synced() and time.monotonic() < until:
-            if follower.reason:
-                break  # it goes on trying; what there is is shown
+        settled = math.inf
+        while not follower.has_synced() and not follower.reason:
+            now = time.monotonic()
+            settled = min(settled, now) if _only_refused_left(factory) else math.inf
+            if now >= until or now - settled >= _SETTLED_SECONDS:
+                break  # what there is is shown, and the rest is tried again and again
             factory.wait(_LOOK_SECONDS)
         self._follower = follower
         self._known = set(follower.resources())
@@ -121,3 +126,10 @@ class EventSource:
     def _put(self, event: Event) -> None:
         """On the informer's threads."""
         self._events.put((datetime.now().astimezone(), event))
+
+
+def _only_refused_left(factory: DynamicSharedInformerFactory) -> bool:
+    """What is not read yet has failed already, and some has."""
+    statuses = factory.status().values()
+    left = [each for each in statuses if not each.synced]
+    return bool(left) and all(each.attempts for each in left)

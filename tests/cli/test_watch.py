@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -319,3 +320,18 @@ def test_a_wildcard_that_matches_nothing_waits_for_a_crd(tmp_path: Path) -> None
             watch.shows("nothing is there yet", on_stderr=True)
             bare.install(CRDS)
             watch.shows("(?s)ADDED.*ADDED")
+
+
+def test_what_is_refused_does_not_hold_up_the_rest_of_a_wildcard(
+    own: ApiServer, tmp_path: Path
+) -> None:
+    """It is told on stderr; all else is shown."""
+    kubeconfig = own.kubeconfig(tmp_path / "config")
+    with (
+        own.faults.add(HttpStatus(403), resource="ipamblocks"),
+        running(kubeconfig, "watch", "*.cert-manager.io", "ipamblocks", "-A") as watch,
+    ):
+        begun = time.monotonic()
+        watch.shows("(?s)ADDED.*ADDED")
+        watch.shows("ipamblocks.crd.projectcalico.org: .*forbidden", on_stderr=True)
+        assert time.monotonic() - begun < 25  # all of it would have taken the time of a sync: 30
