@@ -82,12 +82,14 @@ def _until_synced(informer: Informer, until: float | None, what: str) -> None:
 
 def _another_event(key: str, stream: EventStream, until: float | None) -> bool:
     """Wait for the next event of a key; false when there is none in time."""
-    for event in stream:
-        if until is not None and time.monotonic() > until:
-            return False
-        if event.key == key:
-            return True
-    return False
+    while True:
+        if until is not None:
+            stream.idle_timeout = until - time.monotonic()
+            if stream.idle_timeout <= 0:
+                return False
+        event = next(stream, None)
+        if event is None or event.key == key:
+            return event is not None
 
 
 def _not_met(

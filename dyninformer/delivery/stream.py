@@ -36,7 +36,8 @@ class EventStream:
         self._store = store
         self._queue = queue
         self._close = close
-        self._idle_timeout = idle_timeout
+        self.idle_timeout = idle_timeout
+        """Seconds without an event after which it ends, None is never; may be set in between."""
         self._given = False  # the queue's head was returned to the caller
         self._in_next = False
 
@@ -69,7 +70,7 @@ class EventStream:
 
     def _wait(self) -> Change | None:
         """The next step when there is one, None at the end."""
-        queue, left = self._queue, self._idle_timeout
+        queue, left = self._queue, self.idle_timeout
         until = None if left is None else time.monotonic() + left
         while not queue.closed:
             woken = queue.wait(left)
