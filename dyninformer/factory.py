@@ -58,7 +58,7 @@ class GenericInformer:
         return self.informer.gvr
 
     def __repr__(self) -> str:
-        return f"<GenericInformer of {self.gvr}, {len(self.informer.store)} objects>"
+        return f"<{type(self).__name__} of {self.gvr}, {len(self.informer.store)} objects>"
 
 
 class SyncResult(dict[GroupVersionResource, bool]):

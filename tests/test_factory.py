@@ -1,0 +1,289 @@
+"""The front door: resources by any spelling, options, errors that say why, and the end."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dyninformer import (
+    AmbiguousResourceError,
+    CacheSyncError,
+    DynamicSharedInformerFactory,
+    Event,
+    GroupVersionResource,
+    OptionsConflictError,
+    ResourceOptions,
+    SharedIndexInformer,
+    SyncResult,
+    UnknownResourceError,
+    UnreachableError,
+)
+from dyninformer.testing import ApiServer
+from dyninformer.testing.client import dynamic_client
+from tests.conformance.shapes import ANYTHING, crd
+from tests.conformance.wire import until
+
+CRDS = Path(__file__).parent.parent / "examples" / "crd"
+CERTIFICATES = GroupVersionResource("cert-manager.io", "v1", "certificates")
+BLOCKS = GroupVersionResource("crd.projectcalico.org", "v1", "ipamblocks")
+PODS = GroupVersionResource("", "v1", "pods")
+PATIENCE = 20.0
+
+
+@pytest.fixture(scope="module")
+def furnished() -> Iterator[ApiServer]:
+    """A server with the example CRDs, and a few objects of them."""
+    with ApiServer(tls=True) as server:
+        yield server
+
+
+@pytest.fixture
+def server(furnished: ApiServer) -> ApiServer:
+    """The same, as new."""
+    furnished.reset()
+    furnished.install(CRDS)
+    return furnished
+
+
+@pytest.fixture
+def factory(server: ApiServer) -> Iterator[DynamicSharedInformerFactory]:
+    """A factory on it."""
+    with DynamicSharedInformerFactory(server.client()) as factory:
+        yield factory
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        CERTIFICATES, "certificates.v1.cert-manager.io", "cert-manager.io/v1/certificates",
+        "cert", "certificate", "Certificate", "certificates", "certificates.cert-manager.io",
+    ],
+    ids=str,
+)  # fmt: skip
+def test_any_spelling_is_the_same_informer(
+    factory: DynamicSharedInformerFactory, spelling: Any
+) -> None:
+    """A short name, a kind, with or without version and group."""
+    found = factory.for_resource(spelling)
+    assert found.gvr == CERTIFICATES
+    assert factory.for_resource(CERTIFICATES) is found
+
+
+def test_a_full_spelling_asks_nothing_of_the_network(server: ApiServer) -> None:
+    """Neither a kubeconfig, nor a factory, nor an informer that is not started."""
+    before = len(server.requests)
+    with DynamicSharedInformerFactory(kubeconfig=server.kubeconfig()) as factory:
+        for each in (CERTIFICATES, "pods.v1", "v1/pods", "apps/v1/deployments"):
+            factory.for_resource(each)
+        assert len(server.requests) == before
+
+
+def test_a_name_that_nobody_knows_says_what_is_close(
+    factory: DynamicSharedInformerFactory,
+) -> None:
+    """The error names the resource that was probably meant."""
+    with pytest.raises(UnknownResourceError, match=r"certificates\.cert-manager\.io"):
+        factory.for_resource("certificatse")
+
+
+def test_a_name_of_several_groups_is_ambiguous(
+    server: ApiServer, factory: DynamicSharedInformerFactory
+) -> None:
+    """The error names the groups, and with one of them there is an answer."""
+    server.install(crd("other.io", "certificates", "Certificate", ANYTHING))
+    with pytest.raises(AmbiguousResourceError, match=r"(?s)cert-manager\.io.*other\.io"):
+        factory.for_resource("certificates")
+    assert factory.for_resource("certificates.other.io").gvr.group == "other.io"
+
+
+@pytest.fixture
+def nowhere() -> str:
+    """A URL where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_server_that_is_not_there_is_unreachable(nowhere: str) -> None:
+    """For discovery at once, for a sync in the report."""
+    with DynamicSharedInformerFactory(dynamic_client(nowhere, "token", None)) as factory:
+        with pytest.raises(UnreachableError, match="connection refused"):
+            factory.for_resource("cert")
+        factory.for_resource(PODS)
+        with pytest.raises(CacheSyncError, match="connection refused") as caught:
+            factory.sync(0.5)
+        assert caught.value.status[PODS].attempts >= 1
+
+
+def test_a_sync_that_fails_says_why_for_each(server: ApiServer) -> None:
+    """Forbidden and absent, each with its resource, and nothing of the one that synced."""
+    token = server.access.add_user("dev")
+    server.access.allow("dev", verbs=["list", "watch"], resources="configmaps", groups="")
+    with DynamicSharedInformerFactory(server.client(token=token)) as factory:
+        for each in ("v1/configmaps", CERTIFICATES, "ex.io/v1/widgets"):
+            factory.for_resource(each)
+        factory.start()
+        until(lambda: all(s.synced or s.reason for s in factory.status().values()))
+        with pytest.raises(CacheSyncError) as caught:
+            factory.sync(0)
+    text = str(caught.value)
+    assert text.startswith("2 of 3 caches did not sync")
+    assert 'User "dev" cannot' in text
+    assert "Give it list and watch" in text
+    assert "ex.io/v1/widgets" in text or "widgets.v1.ex.io" in text
+    assert "configmaps" not in text
+
+
+def test_the_result_of_a_sync_is_true_if_all_are_synced() -> None:
+    """It is a dict by resource."""
+    assert SyncResult({PODS: True})
+    assert not SyncResult({PODS: True, CERTIFICATES: False})
+    assert SyncResult()
+
+
+def test_options_of_a_resource_are_over_those_of_the_factory(server: ApiServer) -> None:
+    """And those of for_resource are over both."""
+    resources = {CERTIFICATES: ResourceOptions(label_selector="a=b", page_size=7)}
+    with DynamicSharedInformerFactory(
+        server.client(), namespace="prod", resync=30, resources=resources
+    ) as factory:
+        used = factory.for_resource(CERTIFICATES, page_size=9).informer.options
+        assert (used.namespaces, used.resync) == (("prod",), 30)
+        assert (used.label_selector, used.page_size) == ("a=b", 9)
+        assert factory.for_resource(BLOCKS).informer.options.label_selector is None
+
+
+def test_other_options_conflict_and_the_same_do_not(
+    factory: DynamicSharedInformerFactory,
+) -> None:
+    """The error names both values and the way out; saying less is no conflict."""
+    found = factory.for_resource(CERTIFICATES, label_selector="a=b", page_size=7)
+    assert factory.for_resource(CERTIFICATES, label_selector="a=b") is found
+    assert factory.for_resource(CERTIFICATES) is found
+    with pytest.raises(OptionsConflictError, match=r"'a=c'.*'a=b'.*factory\.remove"):
+        factory.for_resource(CERTIFICATES, label_selector="a=c")
+
+
+def test_indexers_of_later_calls_are_added(factory: DynamicSharedInformerFactory) -> None:
+    """Of one that runs, too."""
+    found = factory.for_resource(CERTIFICATES, indexers={"issuer": ".spec.issuerRef.name"})
+    factory.sync(PATIENCE)
+    factory.for_resource(CERTIFICATES, indexers={"secret": ".spec.secretName"})
+    (shop,) = found.lister.by_index("secret", "shop-tls")
+    assert found.lister.by_index("issuer", "letsencrypt") == [shop]
+
+
+def test_an_option_that_does_not_exist_is_refused_by_name(
+    factory: DynamicSharedInformerFactory,
+) -> None:
+    """And those that do are listed."""
+    with pytest.raises(TypeError, match=r"no option selector: .*label_selector"):
+        factory.for_resource(CERTIFICATES, selector="a=b")
+
+
+def test_an_informer_can_be_made_by_the_caller(
+    server: ApiServer, factory: DynamicSharedInformerFactory
+) -> None:
+    """Once, with the factory's client and resync; it is started and stopped with the others."""
+    made: list[SharedIndexInformer] = []
+
+    def new_informer(client: Any, resync: float) -> SharedIndexInformer:
+        made.append(SharedIndexInformer(client, CERTIFICATES, ResourceOptions(resync=resync)))
+        return made[-1]
+
+    found = factory.informer_for(CERTIFICATES, new_informer)
+    assert factory.informer_for(CERTIFICATES, new_informer) is found
+    assert factory.for_resource(CERTIFICATES) is found
+    factory.sync(PATIENCE)
+    assert len(found.lister) == 2
+    assert factory.shutdown(5)
+    assert [informer.is_stopped() for informer in made] == [True]
+
+
+def test_an_informer_of_another_resource_is_refused(
+    factory: DynamicSharedInformerFactory,
+) -> None:
+    """The error names both."""
+    with pytest.raises(ValueError, match=r"certificates.*pods"):
+        factory.informer_for(PODS, lambda client, resync: SharedIndexInformer(client, CERTIFICATES))
+
+
+def test_the_callers_client_stays_as_it_is(server: ApiServer) -> None:
+    """Its settings are the same, and it works after the factory has ended."""
+    client = server.client()
+    configuration = client.configuration
+    settings = {name: value for name, value in vars(configuration).items() if name != "logger"}
+    with DynamicSharedInformerFactory(client) as factory:
+        factory.for_resource(CERTIFICATES)
+        factory.sync(PATIENCE)
+        pool = client.client.rest_client.pool_manager
+    assert {n: v for n, v in vars(configuration).items() if n != "logger"} == settings
+    assert client.client.rest_client.pool_manager is pool
+    assert client.resources.get(api_version="v1", kind="Namespace").get("prod").metadata.name
+
+
+def test_its_client_writes_with_the_same_settings(server: ApiServer) -> None:
+    """What it writes is what the cache then has."""
+    with DynamicSharedInformerFactory(kubeconfig=server.kubeconfig()) as factory:
+        maps = factory.for_resource("v1/configmaps", namespaces="prod")
+        factory.sync(PATIENCE)
+        kind = factory.client.resources.get(api_version="v1", kind="ConfigMap")
+        made = kind.create({"metadata": {"name": "mine"}, "data": {"a": "b"}}, namespace="prod")
+        maps.informer.wait_for_version(made.metadata.resourceVersion, PATIENCE)
+        assert maps.lister.get("mine", "prod")["data"] == {"a": "b"}
+
+
+def test_resources_are_followed_as_crds_come_and_go(
+    server: ApiServer, factory: DynamicSharedInformerFactory
+) -> None:
+    """Each matching one has an informer, and its events say whose they are."""
+    events: list[Event] = []
+    follower = factory.follow("*.cert-manager.io", "gadgets.new.io", on_event=events.append)
+    until(lambda: {e.gvr for e in events} == {CERTIFICATES}, PATIENCE)
+    server.install(crd("new.io", "gadgets", "Gadget", ANYTHING))
+    server.create({"apiVersion": "new.io/v1", "kind": "Gadget", "metadata": {"name": "g"}}, "prod")
+    gadgets = GroupVersionResource("new.io", "v1", "gadgets")
+    until(lambda: (gadgets, "g") in {(e.gvr, e.name) for e in events}, PATIENCE)
+    server.delete("customresourcedefinitions/gadgets.new.io")
+    until(lambda: [e.type for e in events if e.gvr == gadgets] == ["ADDED", "DELETED"], PATIENCE)
+    follower.close()
+
+
+def test_wait_ends_with_the_factory(factory: DynamicSharedInformerFactory) -> None:
+    """False at a timeout, true once somebody has shut it down."""
+    assert not factory.wait(0)
+    thread = threading.Thread(target=factory.shutdown)
+    thread.start()
+    assert factory.wait(PATIENCE)
+    thread.join()
+    assert repr(factory) == "<DynamicSharedInformerFactory of 0 informers, stopped>"
+
+
+def test_what_is_not_there_can_be_removed(factory: DynamicSharedInformerFactory) -> None:
+    """It is gone already."""
+    assert factory.remove(PODS)
+
+
+def test_a_program_that_forgets_to_shut_down_ends_all_the_same(server: ApiServer) -> None:
+    """Its exit code is 0, and it prints nothing."""
+    program = """
+import sys, warnings
+warnings.simplefilter("error")
+from dyninformer import DynamicSharedInformerFactory
+factory = DynamicSharedInformerFactory(kubeconfig=sys.argv[1])
+found = factory.for_resource("certificates.v1.cert-manager.io")
+found.informer.add_event_handler(on_event=lambda event: None, resync=1)
+factory.sync(20)
+assert len(found.lister) == 2
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(server.kubeconfig())],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

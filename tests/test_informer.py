@@ -1,0 +1,258 @@
+"""One informer by itself: its life, its waits, its handlers, client-go's words for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dyninformer import (
+    Event,
+    GroupVersionResource,
+    InformerState,
+    NotSyncedWarning,
+    ResourceOptions,
+    SharedIndexInformer,
+    StoppedError,
+    UnreachableError,
+    WaitTimeoutError,
+)
+from dyninformer.testing import ApiServer
+from dyninformer.testing.faults import HttpStatus, Reset
+from tests.conformance.wire import until
+
+MAPS = GroupVersionResource("", "v1", "configmaps")
+PATIENCE = 20.0
+
+
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[ApiServer]:
+    """An embedded server."""
+    with ApiServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(one_server: ApiServer) -> ApiServer:
+    """The same, as new."""
+    one_server.reset()
+    return one_server
+
+
+@pytest.fixture
+def informer(server: ApiServer) -> Iterator[SharedIndexInformer]:
+    """An informer of the config maps in the namespace "default", not started."""
+    found = SharedIndexInformer(server.client(), MAPS, ResourceOptions(namespaces="default"))
+    yield found
+    assert found.stop(5)
+
+
+@pytest.fixture
+def synced(informer: SharedIndexInformer) -> SharedIndexInformer:
+    """It, synced."""
+    informer.start()
+    assert informer.wait_synced(PATIENCE)
+    return informer
+
+
+def write(server: ApiServer, name: str, **data: str) -> dict[str, Any]:
+    """Create a config map."""
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+    return server.create(made, "default")
+
+
+# -- its life ---
+
+
+def test_it_waits_until_it_is_started(informer: SharedIndexInformer) -> None:
+    """Then it lists, and watches; stopped, it stays so."""
+    assert informer.status().state is InformerState.WAITING
+    assert not informer.is_started()
+    informer.start()
+    informer.start()
+    assert informer.wait_synced(PATIENCE)
+    until(lambda: informer.status().state is InformerState.WATCHING)
+    assert informer.stop(5)
+    assert informer.status().state is InformerState.STOPPED
+    with pytest.raises(StoppedError, match="ask a running factory"):
+        informer.start()
+
+
+def test_a_read_before_the_first_sync_warns_once(informer: SharedIndexInformer) -> None:
+    """Objects may be missing: the warning says how to wait."""
+    with pytest.warns(NotSyncedWarning, match="sync"):
+        assert informer.lister.list() == []
+    assert informer.lister.list() == []
+
+
+def test_run_returns_when_the_event_is_set(informer: SharedIndexInformer) -> None:
+    """Until then it runs; afterwards the informer is stopped."""
+    stop = threading.Event()
+    thread = threading.Thread(target=informer.controller.run, args=(stop,))
+    thread.start()
+    assert informer.wait_synced(PATIENCE)
+    assert informer.controller.has_synced()
+    version = informer.controller.last_sync_resource_version()
+    assert version == informer.last_sync_resource_version() != ""
+    stop.set()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert informer.is_stopped()
+
+
+def test_run_returns_when_the_informer_is_stopped(informer: SharedIndexInformer) -> None:
+    """By whomever."""
+    thread = threading.Thread(target=informer.run, args=(threading.Event(),))
+    thread.start()
+    assert informer.wait_synced(PATIENCE)
+    informer.signal_stop()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+def test_an_informer_that_stands_alone_leaves_no_thread(server: ApiServer) -> None:
+    """Its own timers and CRD watch end with it."""
+    before = threading.active_count()
+    informer = SharedIndexInformer(
+        server.client(), GroupVersionResource("ex.io", "v1", "widgets"), ResourceOptions(resync=1)
+    )
+    informer.add_event_handler(on_event=lambda event: None)
+    informer.start()
+    until(lambda: informer.status().state is InformerState.ABSENT)
+    assert informer.stop(5)
+    until(lambda: threading.active_count() == before)
+
+
+def test_a_stop_in_a_callback_waits_for_nobody(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """It would wait for itself."""
+    told: list[bool] = []
+    synced.add_event_handler(on_add=lambda obj: told.append(synced.stop()))
+    write(server, "a")
+    until(lambda: told)
+    assert synced.is_stopped()
+
+
+# -- failures ---
+
+
+def test_a_watch_error_handler_hears_of_each_failure(
+    server: ApiServer, informer: SharedIndexInformer
+) -> None:
+    """A refusal, and a connection that is lost."""
+    errors: list[Exception] = []
+    informer.set_watch_error_handler(errors.append)
+    server.faults.add(HttpStatus(500, "out of order"), verb="watch", times=1)
+    server.faults.add(Reset(), verb="watch", times=2, skip=1)  # once for an idle connection
+    informer.start()
+    assert informer.wait_synced(PATIENCE)
+    assert "out of order" in str(errors[0])
+    assert isinstance(errors[1], UnreachableError)
+    server.faults.clear()
+
+
+# -- handlers ---
+
+
+class Methods:
+    """A handler as an object with methods."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, ...]] = []
+
+    def on_add(self, obj: dict[str, Any]) -> None:
+        """It is there."""
+        self.told.append(("add", obj["metadata"]["name"]))
+
+    def on_update(self, old: dict[str, Any], new: dict[str, Any]) -> None:
+        """It has changed."""
+        self.told.append(("update", old["data"]["x"], new["data"]["x"]))
+
+    def on_delete(self, obj: dict[str, Any]) -> None:
+        """It is gone."""
+        self.told.append(("delete", obj["data"]["x"]))
+
+
+def test_a_handler_is_an_object_with_methods(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """Each event comes to the method for it."""
+    handler = Methods()
+    synced.add_event_handler(handler)
+    write(server, "a", x="1")
+    server.patch("configmaps/a", {"data": {"x": "2"}}, "default")
+    server.delete("configmaps/a", "default")
+    until(lambda: len(handler.told) == 3)
+    assert handler.told == [("add", "a"), ("update", "1", "2"), ("delete", "2")]
+
+
+def test_only_changes_of_a_value_are_heard(server: ApiServer, synced: SharedIndexInformer) -> None:
+    """Updates that leave it alone are not told; additions and deletions are."""
+    told: list[tuple[str, str]] = []
+    synced.add_event_handler(
+        on_event=lambda e: told.append((e.type, e.object["data"]["x"])), when_changed=".data.x"
+    )
+    write(server, "a", x="1")
+    server.patch("configmaps/a", {"data": {"y": "other"}}, "default")
+    server.patch("configmaps/a", {"data": {"x": "2"}}, "default")
+    server.delete("configmaps/a", "default")
+    until(lambda: len(told) == 3)
+    assert told == [("ADDED", "1"), ("UPDATED", "2"), ("DELETED", "2")]
+
+
+def test_a_handler_of_the_same_name_is_replaced(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """A notebook cell that is run twice has one handler."""
+    first: list[Event] = []
+    second: list[Event] = []
+    synced.add_event_handler(on_event=first.append, name="cell")
+    synced.add_event_handler(on_event=second.append, name="cell")
+    write(server, "a")
+    until(lambda: second)
+    assert first == []
+
+
+def test_a_change_that_a_handler_makes_stays_with_it(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """Neither the cache nor another handler sees it."""
+    told: list[dict[str, Any]] = []
+    synced.add_event_handler(on_add=lambda obj: obj["data"].clear())
+    synced.add_event_handler(on_add=told.append)
+    write(server, "a", x="1")
+    until(lambda: told)
+    assert told[0]["data"] == {"x": "1"}
+    assert synced.lister.get("a", "default")["data"] == {"x": "1"}
+
+
+def test_events_end_after_an_idle_time(server: ApiServer, synced: SharedIndexInformer) -> None:
+    """What is held comes first; without it, only what follows."""
+    made = write(server, "a")
+    synced.wait_for_version(made["metadata"]["resourceVersion"], PATIENCE)
+    assert [(e.type, e.name) for e in synced.events(idle_timeout=0.05)] == [("ADDED", "a")]
+    assert list(synced.events(idle_timeout=0.05, initial=False)) == []
+
+
+# -- versions ---
+
+
+def test_a_version_of_ones_own_is_seen(server: ApiServer, synced: SharedIndexInformer) -> None:
+    """After it, reads have what was written."""
+    made = write(server, "a", x="1")
+    synced.wait_for_version(made["metadata"]["resourceVersion"], PATIENCE)
+    assert synced.lister.get("a", "default") == made
+
+
+def test_a_version_that_does_not_come_is_an_error(synced: SharedIndexInformer) -> None:
+    """It says where the cache is."""
+    with pytest.raises(WaitTimeoutError, match="it is at"):
+        synced.wait_for_version("999999999999", 0.05)
+
+
+def test_an_informer_shows_what_it_is(synced: SharedIndexInformer) -> None:
+    """Its resource, and how much it holds."""
+    assert repr(synced) == "<SharedIndexInformer of configmaps.v1, 0 objects>"
