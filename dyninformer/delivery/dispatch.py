@@ -154,6 +154,7 @@ class Dispatcher:
                     summons=self._summons,
                 )
                 queue.summon_with(worker.summon)
+                queue.wants_plain = chosen.takes_dicts and not coalesce
                 subscriber = _Subscriber(shown, queue, period, name)
                 self._subscribe(subscriber, replay=True)
                 replaced = self._others_named(name, subscriber)

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.delivery.steps import Step
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.changes import Change
-from dyninformer.store.codec import Codec
+from dyninformer.store.changes import Change, Fresh
+from dyninformer.store.codec import Codec, read
 from dyninformer.store.jsonpath import JSONPath, Projection
 
 Object: TypeAlias = dict[str, Any]
@@ -60,6 +60,8 @@ class Handler:
         self._projection = None if when_changed is None else _projection(when_changed)
         self.own_name = name or _name_of(handler, chosen)
         self._selective = filter is not None or self._projection is not None
+        self.takes_dicts = not self._selective and self.on_event is None
+        """Of updates it hears all, and nothing but the two objects."""
 
     @property
     def when_changed(self) -> bool:
@@ -78,6 +80,9 @@ class Handler:
         callback that begins between the question and a removal's return cannot be told from one
         that began before and has not yet got to its first line (S11).
         """
+        if self.takes_dicts and type(step) is Fresh:
+            self._tell_fresh(step, stopped)
+            return
         event = Event(gvr, codec, step)
         if not self._listens(event.type):
             return
@@ -98,6 +103,13 @@ class Handler:
                 self.on_update(old, new)
         if self.on_event is not None and not stopped():
             self.on_event(event)
+
+    def _tell_fresh(self, step: Fresh, stopped: Stop) -> None:
+        """What nearly every step is, without all that an event is for."""
+        if self.on_update is not None:
+            old, new = read(step.old_plain), read(step.new_plain)
+            if not stopped():
+                self.on_update(old, new)
 
     def _listens(self, kind: EventType) -> bool:
         """There may be something to call: with a filter an update may become any type."""

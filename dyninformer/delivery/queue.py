@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from dyninformer.delivery.steps import ChangesWalk, Walk
-from dyninformer.store.changes import Change
+from dyninformer.store.changes import Change, Fresh
 from dyninformer.store.store import Store
 
 Summon: TypeAlias = Callable[[], None]
@@ -25,6 +25,8 @@ class Consumer(Enum):
 
 
 _AWAKE: Final = Consumer.AWAKE  # an enum's attributes are slow to look up
+_SHORT: Final = 64
+"""A queue of no more steps may hold the objects' plain JSON."""
 
 
 class Mark:
@@ -48,6 +50,7 @@ class HandlerQueue(ABC):
 
     def __init__(self, store: Store, consumer: Consumer, *, initial: bool = True) -> None:
         self.closed = False  # set once, by whoever closes; read by anybody
+        self.wants_plain = False  # its consumer reads `Fresh` changes; set before there are any
         self._store = store
         self._initial = initial
         self._consumer = consumer
@@ -63,6 +66,8 @@ class HandlerQueue(ABC):
     def put(self, change: Change) -> None:
         """Take a change. In the middle of a run of them, `look` rouses at its end."""
         if self._initial or not change.initial:
+            if type(change) is Fresh and not (self.wants_plain and self.backlog < _SHORT):
+                change = change.packed()
             self._append(change)
             if self._consumer is not _AWAKE and not self._store.runs:
                 self.rouse()

@@ -28,6 +28,21 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     """The new object has another uid than the old."""
 
 
+class Fresh(Change, frozen=True, gc=False, kw_only=True):
+    """An update by an event, with the plain JSON that the store had at hand when it made it.
+
+    Whoever decodes it at once need not unpack the entries. It is larger by far than they are, so
+    where many changes wait, they wait `packed`.
+    """
+
+    old_plain: bytes
+    new_plain: bytes
+
+    def packed(self) -> Change:
+        """The same without the plain JSON."""
+        return Change(self.key, self.old, self.new, recreated=self.recreated)
+
+
 Changes: TypeAlias = Sequence[Change]
 """Changes in the order they are told. A first state's are made while one walks over them: to
 keep the sequence keeps the store's own entries and little more."""

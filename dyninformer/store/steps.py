@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from dyninformer.store.changes import Change, Payload
+from dyninformer.store.changes import Change, Fresh, Payload
 from dyninformer.store.codec import Codec, identity_aside
 from dyninformer.store.equality import same_content
 from dyninformer.store.indexers import Indexing, Row
@@ -61,7 +61,11 @@ class Deciding:
             return None
         recreated = bool(uid and received.uid and uid != received.uid)
         new = self._codec.pack(data, received.identity)
-        change = Change(received.key, held, new, recreated=recreated)
+        change = (
+            Fresh(received.key, held, new, recreated=recreated, old_plain=plain, new_plain=data)
+            if live
+            else Change(received.key, held, new, recreated=recreated)
+        )
         row = new_row(received, data, indexing)
         if indexing.is_steady and row == old_row:
             # There may be 100,000 such steps at once: they hold no values.

@@ -65,6 +65,32 @@ def test_a_handler_sleeps_until_all_that_came_together_is_in_its_queue(room: Roo
     assert backlogs[:50] == [*range(1, 51)]  # later its thread may just be looking
 
 
+def test_a_backlog_of_updates_holds_little_more_than_the_packed_entries(room: Room) -> None:
+    """S21: the objects' JSON, which is at hand when they come, is not kept in a long queue."""
+    begun, go_on, told = threading.Event(), threading.Event(), []
+
+    def hold(old: dict[str, Any], new: dict[str, Any]) -> None:
+        told.append((old["spec"]["text"][0], new["spec"]["text"][0]))
+        begun.set()
+        assert go_on.wait(LONG)
+
+    count = 1_200
+    room.dispatcher.add(on_update=hold)
+    room.sync(*(f"k{number}" for number in range(count)), text="x" * 2_000)
+    room.put("k0", text="y" * 2_000)
+    until(begun.is_set)
+    gc.collect()
+    tracemalloc.start()
+    for number in range(1, count):
+        room.put(f"k{number}", text="y" * 2_000)
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    go_on.set()
+    until(lambda: len(told) == count)
+    assert set(told) == {("x", "y")}
+    assert used < 1_000 * count  # the JSON of one update is 4,000
+
+
 def test_a_relist_tells_deletes_first_and_then_the_rest_in_list_order(room: Room) -> None:
     """S8, and S14: nothing of what did not change."""
     notes = Notes()

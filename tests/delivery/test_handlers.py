@@ -48,6 +48,24 @@ def test_each_type_has_its_callback(room: Room) -> None:
     ]
 
 
+def test_both_objects_of_an_update_are_the_handlers_own(room: Room) -> None:
+    """Whether they were unpacked or at hand, and whoever else was given them."""
+    spoiled: list[tuple[Object, Object]] = []
+
+    def spoil(old: Object, new: Object) -> None:
+        spoiled.append((dict(old["spec"]), dict(new["spec"])))
+        old["spec"]["x"] = new["spec"]["x"] = "spoiled"
+
+    for _ in range(2):
+        room.dispatcher.add(on_update=spoil)
+    for number in range(200):
+        room.put("a", x=number)
+    until(lambda: len(spoiled) == 2 * 199)
+    expected = [({"x": number}, {"x": number + 1}) for number in range(199) for _ in range(2)]
+    assert sorted(spoiled, key=lambda pair: pair[0]["x"]) == expected
+    assert room.store.codec.decode(room.store.get("a") or b"")["spec"] == {"x": 199}
+
+
 def test_callbacks_may_be_given_by_themselves_and_some_left_out(room: Room) -> None:
     """What nobody listens to is passed over."""
     gone: list[Object] = []
