@@ -29,9 +29,9 @@ SAMPLE_SIZE = 1000
 _FRAME = 0x28
 _IDENTITY = 0x01
 _SAMPLE_PART = 8192  # of a large object the beginning is enough to learn from
-_DICTIONARY_BYTES = 32768
+_DICTIONARY_BYTES = 16384
 _LARGE = 16384  # compresses well without a dictionary
-_LEVEL = 3
+_LEVEL = 1  # with a dictionary the higher ones take longer and gain nothing
 
 _decode = msgspec.json.Decoder().decode
 _reader = PartialReader()
