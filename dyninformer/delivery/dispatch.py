@@ -138,7 +138,9 @@ class Dispatcher:
             name=name,
         )
         period = self._period(chosen, resync)
-        queue = _queue_of(coalesce)(self._store, Consumer.ABSENT)
+        # Merged with an addition, an update is one, and not for who hears of updates alone.
+        initial = coalesce or chosen.hears_additions
+        queue = _queue_of(coalesce)(self._store, Consumer.ABSENT, initial=initial)
         subscriber = worker = None
         replaced: Subscribers = ()
         try:
@@ -156,7 +158,7 @@ class Dispatcher:
                 queue.summon_with(worker.summon)
                 queue.wants_plain = chosen.takes_dicts and not coalesce
                 subscriber = _Subscriber(shown, queue, period, name)
-                self._subscribe(subscriber, replay=True)
+                self._subscribe(subscriber, replay=initial)
                 replaced = self._others_named(name, subscriber)
                 for other in replaced:
                     other.queue.close()

@@ -69,6 +69,11 @@ class Handler:
         return self._projection is not None
 
     @property
+    def hears_additions(self) -> bool:
+        """It is told of what is held when it comes."""
+        return self.on_add is not None or self.on_event is not None
+
+    @property
     def hears_resyncs(self) -> bool:
         """A resync changes nothing, so who hears only of changed values hears of none."""
         return self._projection is None and bool(self.on_update or self.on_event)

@@ -25,6 +25,7 @@ _BATCH = 65_536
 _LONGEST_REST = 1 << 20  # of what is no item: kind, metadata
 _LONGEST_ITEM = 64 << 20
 _LONGEST_MARKER = 512
+_END: Final = (b"}", b"}\n")
 _MAY_END: Final = frozenset(b"} \t\r\n")
 _ITEMS = re.compile(rb'"items"\s*+:\s*+(\[|null)')
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|["\[\]{},]', re.DOTALL)
@@ -168,10 +169,14 @@ class ItemCutter:
         return data
 
     def _take(self, data: bytes, items: Items) -> bytes:
+        if not self._marker and not self._scanned:
+            self._expect_alike(data)
         if not self._marker:
             data = self._scan(data, items, once=True)
         if self._part is _Part.ITEMS and self._marker:
             data = self._take_many(data, items)
+        if self._part is _Part.ITEMS and self._marker and data.endswith(_END):
+            data = self._take_last(data, items)
         if self._part is _Part.ITEMS and data and (len(data) >= _BATCH or data[-1] in _MAY_END):
             data = self._scan(data, items, once=False)
         return data
@@ -188,6 +193,28 @@ class ItemCutter:
         items.extend(map(bytes, found))
         self._passed_comma()
         return data[end + 1 :]
+
+    def _take_last(self, data: bytes, items: Items) -> bytes:
+        """Take what there is up to the last closing bracket, if that is the items' own.
+
+        It is, if what it closes is a list: inside of an item something would be open still.
+        """
+        end = data.rfind(b"]") + 1
+        try:
+            found = _several.decode(b"[" + data[:end])
+        except (msgspec.DecodeError, RecursionError):
+            return data
+        if not found:
+            return data  # after a comma that is none
+        items.extend(map(bytes, found))
+        self._part = _Part.TAIL
+        return data[end:]
+
+    def _expect_alike(self, data: bytes) -> None:
+        """Expect other items to begin as the first does, right after the comma."""
+        begin = data[: data.find(b'"metadata"', 0, _LONGEST_MARKER) + 1]
+        if begin.startswith(b"{"):
+            self._marker = b"," + begin
 
     def _scan(self, data: bytes, items: Items, *, once: bool) -> bytes:
         """Take items by following brackets: exact, resumable, and 20 times slower."""

@@ -91,6 +91,26 @@ def test_a_backlog_of_updates_holds_little_more_than_the_packed_entries(room: Ro
     assert used < 1_000 * count  # the JSON of one update is 4,000
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_who_hears_of_updates_alone_need_not_go_through_what_is_held(
+    room: Room, *, late: bool
+) -> None:
+    """It is synced at once, without a thread, and hears of the first update."""
+    told: list[tuple[Any, Any]] = []
+
+    def note(old: dict[str, Any], new: dict[str, Any]) -> None:
+        told.append((old["spec"], new["spec"]))
+
+    if late:
+        room.sync("a", "b", x=1)
+    registration = room.dispatcher.add(on_update=note)
+    if not late:
+        room.sync("a", "b", x=1)
+    assert (registration.backlog, registration.has_synced()) == (0, True)
+    room.put("a", x=2)
+    until(lambda: told == [({"x": 1}, {"x": 2})])
+
+
 def test_a_relist_tells_deletes_first_and_then_the_rest_in_list_order(room: Room) -> None:
     """S8, and S14: nothing of what did not change."""
     notes = Notes()
