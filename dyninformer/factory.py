@@ -28,6 +28,7 @@ from dyninformer.options import (
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.threads import runs_for
+from dyninformer.waking import Flag
 from dyninformer.watching.status import InformerStatus
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class DynamicSharedInformerFactory:
         self._informers: dict[GroupVersionResource, GenericInformer] = {}
         self._asked: dict[GroupVersionResource, ResourceOptions] = {}
         self._followers: list[Follower] = []
-        self._stopped = threading.Event()
+        self._stopped = Flag()
         _factories.add(self)
 
     # -- informers -----------------------------------------------------------------------
@@ -303,8 +304,9 @@ class DynamicSharedInformerFactory:
         self, gvr: GroupVersionResource, informer: SharedIndexInformer, used: ResourceOptions
     ) -> GenericInformer:
         self._check_running(f"watch {gvr}")
-        self._informers[gvr] = made = GenericInformer(informer)
-        self._asked[gvr] = used
+        made = GenericInformer(informer)
+        self._asked[gvr] = used  # first: an interrupt in between leaves nothing to be found
+        self._informers[gvr] = made
         return made
 
     def _check_running(self, what: str) -> None:

@@ -34,6 +34,7 @@ from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
 from dyninformer.threads import runs_for
 from dyninformer.waiting import wait_for
+from dyninformer.waking import Bell
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
@@ -94,7 +95,8 @@ class SharedIndexInformer:
         self.indexer = Indexer(self._store)
         """The cache by key and by index, in client-go's words."""
         self._on_watch_error: WatchErrorHandler | None = None
-        self._changed = threading.Condition()  # guards the four below; waits are told by it
+        self._lock = threading.RLock()  # guards changes of the four below
+        self._changed = Bell()  # rings when one of them has changed
         self._reflectors: tuple[Reflector, ...] = ()
         self._started = False
         self._synced = False
@@ -156,13 +158,13 @@ class SharedIndexInformer:
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Have ``handler(error)`` called with each failure of a list or watch; before start."""
-        with self._changed:
+        with self._lock:
             self._check_not_started("set_watch_error_handler")
             self._on_watch_error = handler
 
     def set_transform(self, transform: Transform | None) -> None:
         """Transform each object before it is held (S17); before start."""
-        with self._changed:
+        with self._lock:
             self._check_not_started("set_transform")
         self._store.set_transform(transform)
 
@@ -176,17 +178,18 @@ class SharedIndexInformer:
 
     def start(self) -> None:
         """Begin to list and watch, on threads of its own. Idempotent."""
-        with self._changed:
+        with self._lock:
             if self._stopped:
                 raise StoppedError(
                     f"the informer of {self.gvr} has stopped: ask a running factory for a new one"
                 )
             if self._started:
                 return
-            self._reflectors = self._make_reflectors()
-            self._started = True
+            if not self._reflectors:
+                self._reflectors = self._make_reflectors()
             for reflector in self._reflectors:
                 reflector.start()
+            self._started = True  # last: after an interrupt the next start goes on from there
 
     def run(self, stop: threading.Event) -> None:
         """Start, and return when ``stop`` is set or the informer is stopped otherwise."""
@@ -208,13 +211,11 @@ class SharedIndexInformer:
         return not self.wait_stopped(timeout)
 
     def signal_stop(self) -> None:
-        """Have everything stop, and wait for nothing. Idempotent."""
-        with self._changed:
-            if self._stopped:
-                return
+        """Have everything stop, and wait for nothing. Again is fine, also after half of it."""
+        with self._lock:
             self._stopped = True
             reflectors = self._reflectors
-            self._changed.notify_all()
+        self._changed.ring()
         for reflector in reflectors:
             reflector.stop()
         self._dispatcher.stop()
@@ -248,9 +249,8 @@ class SharedIndexInformer:
 
     def wait_synced(self, timeout: float | None = None) -> bool:
         """Wait for `has_synced`; False at the timeout, or when it stops before."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._synced or self._stopped, timeout)
-            return self._synced
+        self._changed.wait_for(lambda: self._synced or self._stopped, timeout)
+        return self._synced
 
     def last_sync_resource_version(self) -> str:
         """The newest version seen; of several namespaces the lowest, "" until all are synced."""
@@ -292,10 +292,9 @@ class SharedIndexInformer:
     def wait_for_version(self, resource_version: str, timeout: float | None = None) -> None:
         """Wait until the cache has seen a version: the one that a write of yours returned."""
         until = None if timeout is None else time.monotonic() + timeout
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._stopped or self._has_seen(resource_version), _left(until)
-            )
+        self._changed.wait_for(
+            lambda: self._stopped or self._has_seen(resource_version), _left(until)
+        )
         if self._has_seen(resource_version):
             return
         if self._stopped:
@@ -354,10 +353,10 @@ class SharedIndexInformer:
     def _look_at_status(self) -> None:
         """On a reflector's thread, after each step that changed how it stands."""
         synced = not self._synced and all(each.synced for each in self._reflectors)
-        with self._changed:
+        with self._lock:
             # Never back to false: another reflector's thread may have seen all synced meanwhile.
             self._synced = self._synced or synced
-            self._changed.notify_all()
+        self._changed.ring()
         if synced:  # after the informer itself: no handler is synced before it
             self._dispatcher.synced()
 
@@ -367,7 +366,8 @@ class SharedIndexInformer:
 
     def _after_fork(self) -> None:
         """In a child: a stopped informer with fresh locks, that answers from the fork's state."""
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = Bell()
         self._stopped = True
         self._dispatcher.after_fork()
         self._shared.after_fork()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from dyninformer.waking import Flag
 
 if TYPE_CHECKING:
     from dyninformer.delivery.queue import HandlerQueue
@@ -15,7 +16,7 @@ class Sync:
 
     def __init__(self) -> None:
         self.reached = False  # never false again
-        self._settled = threading.Event()
+        self._settled = Flag()
 
     def reach(self) -> None:
         """Everything of the first state was handled."""
@@ -33,7 +34,7 @@ class Sync:
 
     def after_fork(self) -> None:
         """In a child: a parent's thread may have held what a wait needs."""
-        self._settled = threading.Event()
+        self._settled = Flag()
         self._settled.set()
 
 

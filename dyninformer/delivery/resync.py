@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
 from dyninformer.threads import runs_for, spawn
+from dyninformer.waking import Flag
 
 Act: TypeAlias = Callable[[], None]
 
@@ -55,7 +56,8 @@ class Timers:
 
     def __init__(self, owner: object) -> None:
         self._owner = owner
-        self._changed = threading.Condition(threading.Lock())  # guards all that follows
+        self._lock = threading.Lock()  # guards all that follows
+        self._changed = Flag()  # wakes the thread
         self._heap: Heap = []
         self._thread: threading.Thread | None = None
         self._running = False  # set and unset by the thread
@@ -67,30 +69,30 @@ class Timers:
         Acts follow each other on one thread: they must be short. Once stopped, nothing is called.
         """
         timer = Timer(time.monotonic() + delay, act)
-        with self._changed:
+        with self._lock:
             if self._stopped:
                 return timer
             heapq.heappush(self._heap, timer)
-            self._changed.notify()
             running = self._running
+        self._changed.set()
         if not running:
             spawn(self._owner, "dyninformer timers", self._run)
         return timer
 
     def cancel(self, timer: Timer) -> None:
         """Do not call it, if it was not yet called."""
-        with self._changed:
+        with self._lock:
             if timer in self._heap:
                 self._heap.remove(timer)
                 heapq.heapify(self._heap)
-                self._changed.notify()
+        self._changed.set()
 
     def stop(self) -> None:
         """Call nothing any more. Returns at once; see ``join``."""
-        with self._changed:
+        with self._lock:
             self._stopped = True
             self._heap.clear()
-            self._changed.notify()
+        self._changed.set()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until the thread has ended; not on a thread of the owner's. False at the timeout."""
@@ -102,14 +104,15 @@ class Timers:
 
     def after_fork(self) -> None:
         """In a child, where the thread does not live."""
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = Flag()
         self._heap = []
         self._thread = None
         self._running = False
         self._stopped = True
 
     def _run(self) -> None:
-        with self._changed:
+        with self._lock:
             if self._running:
                 return  # two were set at once, and either started a thread
             self._running = True
@@ -122,12 +125,13 @@ class Timers:
 
     def _next(self) -> Timer | None:
         """Wait for the next timer that is due; None when none is left."""
-        with self._changed:
-            while self._heap:
-                timer = self._heap[0]
-                left = timer.at - time.monotonic()
+        while True:
+            self._changed.clear()  # before looking: what comes later sets it again
+            with self._lock:
+                if not self._heap:
+                    self._running = False
+                    return None
+                left = self._heap[0].at - time.monotonic()
                 if left <= 0:
                     return heapq.heappop(self._heap)
-                self._changed.wait(left)
-            self._running = False
-            return None
+            self._changed.wait(left)

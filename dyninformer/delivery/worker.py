@@ -13,6 +13,7 @@ from dyninformer.delivery.summons import Summons
 from dyninformer.metrics import Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import spawn
+from dyninformer.waking import Flag
 
 LINGER: Final = 5.0
 """Seconds that a thread without work stays: changes come in bursts, and a thread costs 50 us."""
@@ -47,7 +48,7 @@ class Worker:
         self._metrics = metrics
         self._active = False  # guarded by the informer's lock, as is the next
         self._thread: threading.Thread | None = None  # the last that was active
-        self._ended = threading.Event()  # no thread, and none was summoned
+        self._ended = Flag()  # no thread, and none was summoned
         self._ended.set()
 
     def summon(self) -> None:
@@ -88,7 +89,7 @@ class Worker:
         """In a child, where the thread does not live."""
         self._active = False
         self._thread = None
-        self._ended = threading.Event()
+        self._ended = Flag()
         self._ended.set()
 
     def _run(self) -> None:

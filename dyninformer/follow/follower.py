@@ -22,6 +22,7 @@ from dyninformer.follow.matching import Matches, matching, planned
 from dyninformer.follow.needs import CrdNews, Discovery, Factory, Informer, OnEvent, Registration
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import OwnThread, runs_for, spawn
+from dyninformer.waking import Flag
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.status import InformerState
 
@@ -79,7 +80,7 @@ class Follower:
         self._owner = owner
         self._on_event = on_event
         self._options = dict(options)
-        self._wake = threading.Event()  # a CRD changed, or the end has come
+        self._wake = Flag()  # a CRD changed, or the end has come
         self._lock = threading.Lock()  # guards _held, _unsubscribe, and _closed's change
         self._held: dict[GroupVersionResource, _Followed] = {}
         self._closed = False

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from dyninformer.errors import StoppedError
+from dyninformer.waking import Bell
 
 
 class Wire:
@@ -147,7 +148,8 @@ class Call:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()  # guards _wire and _ended
+        self._lock = threading.RLock()  # guards _wire and _ended
+        self._changed = Bell()  # rings at the end, and for results that are waited for
         self._wire: Wire | None = None
         self._ended = False
         self.fresh = False
@@ -160,7 +162,7 @@ class Call:
 
     def use(self, wire: Wire) -> None:
         """It goes over this connection from now on."""
-        with self._changed:
+        with self._lock:
             self._check()
             if self._wire is wire:
                 return
@@ -171,37 +173,31 @@ class Call:
 
     def leave(self) -> None:
         """It needs its connection no more; after this an `end` cannot touch that."""
-        with self._changed:
+        with self._lock:
             wire, self._wire = self._wire, None
         if wire is not None:
             wire.let_go()
 
     def allow_silence(self, seconds: float) -> None:
         """From the next read on, wait so long for a byte."""
-        with self._changed:
+        with self._lock:
             if self._wire is not None:
                 self._wire.allow_silence(seconds)
 
     def end(self) -> None:
         """Whatever it waits for, it stops. Idempotent, and harmless when it is over."""
-        with self._changed:
+        with self._lock:
             self._ended = True
             if self._wire is not None:
                 # Under the lock: `leave` comes before another request gets the connection.
                 self._wire.end()
-            self._changed.notify_all()
+        self._changed.ring()
 
     def wait_for(self, result: Future[Any], /) -> None:
         """Wait for something that is done on another thread."""
-
-        def wake(_: Future[Any]) -> None:
-            with self._changed:
-                self._changed.notify_all()
-
-        result.add_done_callback(wake)
-        with self._changed:
-            self._changed.wait_for(lambda: result.done() or self._ended)
-            self._check()
+        result.add_done_callback(lambda _: self._changed.ring())
+        self._changed.wait_for(lambda: result.done() or self._ended)
+        self._check()
 
     def _check(self) -> None:
         if self._ended:

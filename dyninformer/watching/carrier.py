@@ -174,16 +174,17 @@ class Carrier:
         # Who sees the new state, "synced" above all, must find the store as it says (S7).
         self._change_store(effects)
         self.state = after
-        if not protocol.asks(after):
-            self.asked = None
+        turned = type(after) is not type(before)
+        if turned:
+            self._since = self._clock.now()
+            if not protocol.asks(after):
+                self.asked = None
         self._follow_up(effects)
         if isinstance(answer, Batch) and answer.broken:
             self._metrics.count("broken_frames", self.scope.gvr)
-        if type(after) is not type(before):
-            self._since = self._clock.now()
         self.settled = after
         if (
-            type(after) is not type(before)
+            turned
             or after.memory is not before.memory
             or protocol.newest(after) != protocol.newest(before)
         ):

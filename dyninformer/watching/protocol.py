@@ -12,7 +12,7 @@ from dataclasses import replace
 from random import Random
 
 from dyninformer.watching import absence, following, listing, streaming
-from dyninformer.watching.answers import Answer, Begin, CrdSeen, Due, Ended, Lost, Stop
+from dyninformer.watching.answers import Answer, Batch, Begin, CrdSeen, Due, Ended, Lost, Stop
 from dyninformer.watching.asking import Turn, proceed
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.effects import Ask, Discard, Effects, ListPage, Swap
@@ -42,6 +42,8 @@ def initial(scope: Scope) -> State:
 
 def step(state: State, answer: Answer, now: float, random: Random) -> Turn:
     """One answer further. An answer that means nothing in this state changes nothing."""
+    if type(state) is Watching and type(answer) is Batch:
+        return following.step(state, answer, now, random)  # by far the most frequent
     if isinstance(state, Stopped):
         return state, ()
     match answer:

@@ -19,6 +19,7 @@ from dyninformer.errors import ConfigError, StoppedError, UnreachableError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import OwnThread
+from dyninformer.waking import Flag
 from dyninformer.watching import protocol
 from dyninformer.watching.answers import Begin, CrdSeen, Due, Stop
 from dyninformer.watching.carrier import Asked, Carrier
@@ -91,10 +92,11 @@ class Reflector:
             metrics=metrics,
         )
         self._thread = OwnThread(owner, f"dyninformer reflector {scope}", self._run)
+        self._runs = threading.Lock()  # taken by the thread, once
         self._pid = os.getpid()
         self._stopping = False  # set once, by any thread
         self._news = False  # of the CRD; set by any thread, taken back by the reflector's
-        self._nudged = threading.Event()  # one of the two was set
+        self._nudged = Flag()  # one of the two was set
         self._reply: Reply | None = None  # under way; only the reflector's thread sets it
         self._left: Reply | None = None  # the reply that `wake` closed
 
@@ -121,8 +123,9 @@ class Reflector:
         return status
 
     def start(self) -> None:
-        """Begin. Once."""
-        self._thread.start()
+        """Begin. Again is fine, and goes on from an interrupt (S23)."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def stop(self) -> None:
         """Have it end, wherever it is, within a second. Idempotent."""
@@ -154,6 +157,8 @@ class Reflector:
     # -- the thread ------------------------------------------------------------------------
 
     def _run(self) -> None:
+        if not self._runs.acquire(blocking=False):
+            return  # started again, before the first thread could be seen
         unsubscribe = self._subscribe()
         carrier = self._carrier
         try:

@@ -256,6 +256,7 @@ def test_s11_a_handler_can_remove_itself(running: Running, widgets: Collection) 
     after = Heard()
     found.informer.add_event_handler(after)
     widgets.fill("a", "b")
+    heard.wait("ADDED", "a")
     after.wait("ADDED", "b")
     assert heard.told == [("ADDED", "a")]
 
