@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from random import Random
 from typing import Protocol
@@ -230,19 +231,20 @@ class Reflector:
             carrier.refuse(reply.status, reply.headers, reply.body())
             return
         allowed = asked.request.deadline
-        chunks = reply.chunks()
-        while True:
-            if carrier.silence != allowed:
-                allowed = carrier.silence
-                reply.allow_silence(allowed)
-            chunk = next(chunks, None)
-            if chunk is None:
-                break
-            carrier.feed(chunk)
-            if self._news:
-                self._look_at_crd()
-            if carrier.asked is not asked or self._stopping:
-                return
+        # Closed here: a traceback that is kept, in a log say, would keep the socket open.
+        with closing(reply.chunks()) as chunks:
+            while True:
+                if carrier.silence != allowed:
+                    allowed = carrier.silence
+                    reply.allow_silence(allowed)
+                chunk = next(chunks, None)
+                if chunk is None:
+                    break
+                carrier.feed(chunk)
+                if self._news:
+                    self._look_at_crd()
+                if carrier.asked is not asked or self._stopping:
+                    return
         self._look_at_crd()
         if carrier.asked is not asked or self._stopping:
             return

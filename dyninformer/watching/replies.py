@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from http.client import HTTPException
 from typing import Any
@@ -50,7 +50,7 @@ class SocketReply:
         """The answer's headers; the names' case does not matter to a lookup."""
         return self._response.headers
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self) -> Generator[bytes, None, None]:
         """The body, decoded, as it arrives and cut anywhere; by one thread, once."""
         with self._lock:
             if self._over or self._reading:

@@ -7,7 +7,7 @@ Anything else with these methods does as well: an in-memory server, a recording.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
@@ -59,7 +59,7 @@ class Reply(Protocol):
     def headers(self) -> Mapping[str, str]:
         """The answer's headers; the names' case does not matter to a lookup."""
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self) -> Generator[bytes, None, None]:
         """The body, decoded, as it arrives and cut anywhere; by one thread, once.
 
         It ends with the body, and also when the reply was closed. Raises `SilentError`

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -337,11 +338,16 @@ def test_a_transform_that_raises_fails_the_sync_until_it_is_mended(
 def test_a_fault_of_the_library_itself_is_logged_and_tried_again(
     make: Make, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The thread does not die of it."""
+    """The thread does not die of it, and its answer is over, whoever keeps the traceback."""
     store.on_changes = _Once(ValueError("a bug"))
     reflector = make()
     until(lambda: reflector.synced)
     assert "a bug" in caplog.text
+    failed = next(record for record in caplog.records if record.exc_info)
+    _, _, where = failed.exc_info or (None, None, None)
+    kept = [frame.f_locals for frame, _ in traceback.walk_tb(where)]
+    (chunks,) = [found["chunks"] for found in kept if "chunks" in found]
+    assert chunks.gi_frame is None
 
 
 class _Once:
