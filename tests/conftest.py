@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+
 import pytest
 
 from dyninformer.testing.pytest_plugin import need_real
 
 pytest_plugins = ["pytester"]
+
+
+def _stop_tracing() -> None:
+    sys.settrace(None)
+    threading.settrace(None)
+
+
+# A forked child is not measured: another thread may have held the lock under which coverage
+# notes a line, and in the child nobody frees it. Here, before the package's own fork handlers
+# are registered, which are measured too.
+os.register_at_fork(after_in_child=_stop_tracing)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
