@@ -25,6 +25,7 @@ _COLUMNS_KEPT = 512  # resources
 _NO_COLUMNS = frozenset({403, 404})  # not for this user to see, or not by a CRD
 
 ResolvedResources = list[ResolvedResource]
+Problems = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,10 @@ class Discovery:
         Of an API group that cannot be asked now, what was known of it before.
         """
         return self._all().all_versions()
+
+    def problems(self) -> Problems:
+        """The group-versions of which something could not be learned, and why."""
+        return {each.name: each.problem for each in self._all().served if each.problem}
 
     def scope(self, gvr: GroupVersionResource) -> bool | None:
         """Whether it is namespaced; None if that cannot be learned now. Never raises."""

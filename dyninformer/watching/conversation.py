@@ -60,14 +60,21 @@ class Conversation:
         deadline: float = 30.0,
     ) -> JsonReply:
         """Ask for something small, and read it whole."""
-        reply = self._ask(Request(path, query, headers, deadline))
+        return self._whole(Request(path, query, headers, deadline))
+
+    def post_json(self, path: str, body: Mapping[str, object], deadline: float = 30.0) -> JsonReply:
+        """Ask by a POST, for what is computed and kept nowhere: a review of access."""
+        return self._whole(Request(path, (), _NO_HEADERS, deadline, body))
+
+    def _whole(self, request: Request) -> JsonReply:
+        reply = self._ask(request)
         try:
             body = bytearray()
             for chunk in reply.chunks():
                 body += chunk
                 if len(body) > _LARGEST_DOCUMENT:
                     raise BrokenAnswerError(
-                        f"the answer to GET {path} is larger than {_LARGEST_DOCUMENT:,} bytes"
+                        f"the answer for {request.path} is larger than {_LARGEST_DOCUMENT:,} bytes"
                     )
         finally:
             reply.close()

@@ -125,6 +125,12 @@ class ClientExchange:
                 raise unanswered(error, host, private.proxy, call.stage, deadline) from error
             return SocketReply(response, call, host, request.deadline, on_over)
 
+    @property
+    def proxy(self) -> str | None:
+        """What stands between, once that is known: after the first request."""
+        with self._lock:
+            return self._private.proxy if self._private is not None else None
+
     def prepare(self, call: Call) -> None:
         """Have a client to ask with; the first time this may run a credential plugin."""
         with self._lock:
@@ -220,8 +226,9 @@ def _ask(private: PrivateClient, request: Request, call: Call) -> urllib3.BaseHT
     with calling(call):
         try:
             return private.request(
-                "get",
+                "get" if request.body is None else "post",
                 request.path,
+                body=request.body,
                 serialize=False,
                 # Fresh ones each time: the client changes what it is given.
                 query_params=list(request.query),

@@ -26,6 +26,16 @@ _CERTIFICATE = (
     "Its certificate must be vouched for by certificate-authority in the kubeconfig, "
     "for the name or address in server (or tls-server-name)."
 )
+_NOT_NOW = (
+    "Renew the certificate of the server, or of the proxy that shows it; if it should be valid, "
+    "this machine's clock is wrong."
+)
+_OTHER_NAME = (
+    "Have server in the kubeconfig say a name or address that the certificate is for, or "
+    "tls-server-name that name."
+)
+_CERTIFICATES = {9: _NOT_NOW, 10: _NOT_NOW, 62: _OTHER_NAME, 64: _OTHER_NAME}
+"""By OpenSSL's code: not yet valid, expired, another name, another address."""
 _LONGEST_DETAIL = 120
 
 
@@ -76,7 +86,8 @@ def _reason(found: list[BaseException], stage: str, *, behind_proxy: bool) -> tu
         if isinstance(each, socket.gaierror):
             return f"the name cannot be resolved ({each.strerror})", _SERVER
         if isinstance(each, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted ({each.verify_message})", _CERTIFICATE
+            advice = _CERTIFICATES.get(each.verify_code, _CERTIFICATE)
+            return f"its certificate is not trusted ({each.verify_message})", advice
         if isinstance(each, ConnectionRefusedError):
             return "connection refused", f"Is it running, and listening there? {_SERVER}"
     if behind_proxy and (said := _tunnel_refusal(found)):

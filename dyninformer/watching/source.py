@@ -85,6 +85,17 @@ class Source:
         return self._origin.host
 
     @property
+    def origin(self) -> str:
+        """Where the settings come from: files and context, the pod, a client of the caller's."""
+        return str(self._origin)
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy that requests go through, without its password; known after the first one."""
+        proxy = self._exchange.proxy
+        return None if proxy is None else without_password(proxy)
+
+    @property
     def namespace(self) -> str:
         """The namespace that the configuration is for, as kubectl takes it; else "default"."""
         return self._origin.namespace or "default"
@@ -110,6 +121,10 @@ class Source:
     ) -> JsonReply:
         """Ask for something small, and read it whole."""
         return self._own.get_json(path, query, headers, deadline)
+
+    def post_json(self, path: str, body: Mapping[str, object], deadline: float = 30.0) -> JsonReply:
+        """Ask by a POST, for what is computed and kept nowhere: a review of access."""
+        return self._own.post_json(path, body, deadline)
 
     def reload_credentials(self) -> None:
         """Have the next requests use credentials read anew."""
@@ -171,6 +186,9 @@ class _Given:
         self.host = without_password(client.configuration.host)
         self.namespace = ""  # a client does not know its context
 
+    def __str__(self) -> str:
+        return "a client that was given"
+
     def load(self) -> None:
         """Nothing to read: the client has it."""
 
@@ -210,6 +228,11 @@ class _Environment:
         else:
             self.host, self.namespace = place.host, place.namespace
         self._loaded: Configuration | None = None
+
+    def __str__(self) -> str:
+        if isinstance(self._place, InCluster):
+            return str(self._place)
+        return f"context {self._place.context!r} of {self._place}"
 
     def load(self) -> None:
         """Read the files, tokens, and certificates; run the credential plugin if there is one."""

@@ -36,7 +36,7 @@ class BrokenAnswerError(UnreachableError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A GET, without what the connection adds: host, credentials, default headers.
+    """A GET, or with a ``body`` a POST, without what the connection adds: host, credentials.
 
     ``deadline`` is silence, not duration: so many seconds without a byte, from the
     request to the end of the answer, and the connection counts as dead.
@@ -46,6 +46,7 @@ class Request:
     query: Sequence[tuple[str, str]] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     deadline: float = 60.0
+    body: Mapping[str, object] | None = None
 
 
 class Reply(Protocol):
