@@ -30,18 +30,16 @@ if TYPE_CHECKING:
         UnreachableError,
         WaitTimeoutError,
     )
-    from dyninformer.factory import (
-        DynamicSharedInformerFactory,
-        GenericInformer,
-        SyncResult,
-    )
+    from dyninformer.factory import DynamicSharedInformerFactory
     from dyninformer.informer import SharedIndexInformer
     from dyninformer.lister import GenericLister, GenericNamespaceLister
     from dyninformer.opening import OpenInformer, open_informer
     from dyninformer.options import DROP, ListOptions, ResourceOptions
+    from dyninformer.registry import GenericInformer
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.jsonpath import JSONPath, compound, jsonpath_index
     from dyninformer.store.transforms import strip
+    from dyninformer.syncing import SyncResult
     from dyninformer.watching.status import InformerState, InformerStatus
 
 __all__ = [
@@ -107,9 +105,9 @@ _HOMES = {
     "UnreachableError": "errors",
     "WaitTimeoutError": "errors",
     "DynamicSharedInformerFactory": "factory",
-    "GenericInformer": "factory",
+    "GenericInformer": "registry",
     "OpenInformer": "opening",
-    "SyncResult": "factory",
+    "SyncResult": "syncing",
     "open_informer": "opening",
     "SharedIndexInformer": "informer",
     "GenericLister": "lister",

@@ -9,14 +9,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from dyninformer.discovery import Discovery
-from dyninformer.errors import CacheSyncError, OptionsConflictError, StoppedError
+from dyninformer.errors import StoppedError
 from dyninformer.follow import Follower, follow
 from dyninformer.informer import SharedIndexInformer
-from dyninformer.lister import GenericLister
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import (
     ListOptions,
@@ -24,9 +24,12 @@ from dyninformer.options import (
     ResourceOptions,
     Transform,
     checked_resync,
+    options_from,
 )
+from dyninformer.registry import GenericInformer, Registry
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
+from dyninformer.syncing import SyncResult, sync_error
 from dyninformer.threads import runs_for
 from dyninformer.waking import Flag
 from dyninformer.watching.status import InformerStatus
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
     from dyninformer.delivery.events import Event
 
+__all__ = ["DynamicSharedInformerFactory", "GenericInformer", "Resource", "SyncResult"]
+
 _log = logging.getLogger("dyninformer")
 _EXIT_SECONDS = 5.0
 
@@ -44,29 +49,7 @@ Resource: TypeAlias = GroupVersionResource | str
 NewInformer: TypeAlias = "Callable[[DynamicClient, float], SharedIndexInformer]"
 Status: TypeAlias = dict[GroupVersionResource, InformerStatus]
 Names: TypeAlias = list[str]
-
-
-class GenericInformer:
-    """An informer and its lister, for one resource."""
-
-    def __init__(self, informer: SharedIndexInformer) -> None:
-        self.informer = informer
-        self.lister: GenericLister = informer.lister
-
-    @property
-    def gvr(self) -> GroupVersionResource:
-        """Which resource."""
-        return self.informer.gvr
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.gvr}, {len(self.informer.store)} objects>"
-
-
-class SyncResult(dict[GroupVersionResource, bool]):
-    """Which caches are synced. It is true if all are."""
-
-    def __bool__(self) -> bool:
-        return all(self.values())
+Followers: TypeAlias = tuple[Follower, ...]
 
 
 class DynamicSharedInformerFactory:
@@ -98,20 +81,27 @@ class DynamicSharedInformerFactory:
         resources: Mapping[GroupVersionResource, ResourceOptions] | None = None,
         metrics: Metrics | None = None,
     ) -> None:
-        self._defaults = ResourceOptions(
-            namespaces=namespace, resync=checked_resync(resync), transform=transform
-        )
-        self._resources = {_parsed(gvr): options for gvr, options in (resources or {}).items()}
-        self._tweak = tweak_list_options
         self._resync = checked_resync(resync)
+        defaults = ResourceOptions(namespaces=namespace, resync=resync, transform=transform)
+        by_resource = {_parsed(gvr): options for gvr, options in (resources or {}).items()}
         self._shared = Shared.connect(
             client, kubeconfig=kubeconfig, context=context, metrics=metrics or NO_METRICS
         )
+        self._registry = Registry(
+            partial(
+                SharedIndexInformer,
+                None,
+                tweak_list_options=tweak_list_options,
+                shared=self._shared,
+            ),
+            defaults=defaults,
+            resources=by_resource,
+        )
         self._discovery = Discovery(self._shared.source)
-        self._lock = threading.Lock()  # guards _informers, _asked, _followers and _stopped's change
-        self._informers: dict[GroupVersionResource, GenericInformer] = {}
-        self._asked: dict[GroupVersionResource, ResourceOptions] = {}
-        self._followers: list[Follower] = []
+        # Guards _followers, and _stopped's change. A signal handler that shuts down may come
+        # while its own thread holds it, hence one that can be taken twice.
+        self._lock = threading.RLock()
+        self._followers: Followers = ()
         self._stopped = Flag()
         _factories.add(self)
 
@@ -125,40 +115,26 @@ class DynamicSharedInformerFactory:
         ``"certificates.cert-manager.io"`` ask the server at once. ``options`` are those
         of `ResourceOptions`; other ones than before are an OptionsConflictError, but
         indexers are added.
+
+        It stays until it is removed, also if a follower had brought it, and ends.
         """
-        asked = _options_from(options)
-        gvr = self._resolve(resource)
-        with self._lock:
-            used = asked.over(self._resources.get(gvr, ResourceOptions()).over(self._defaults))
-            found = self._current(gvr)
-            if found is None:
-                return self._add(gvr, self._new(gvr, used), used)
-            conflicts = asked.conflicts(self._asked[gvr])
-        if conflicts:
-            raise OptionsConflictError(
-                f"{gvr} was asked for before with other options: {'; '.join(conflicts)}. "
-                f"Ask with the same ones, or call factory.remove({str(gvr)!r}) first"
-            )
-        if asked.indexers:
-            found.informer.add_indexers(asked.indexers)
-        return found
+        asked = options_from(options)
+        return self._registry.ask(self._resolve(resource), asked)
 
     def informer_for(self, resource: Resource, new_informer: NewInformer) -> GenericInformer:
         """The informer of a resource, made by ``new_informer(client, resync)`` if there is none."""
         gvr = self._resolve(resource)
-        with self._lock:
-            found = self._current(gvr)
+        found = self._registry.known(gvr)
         if found is not None:
             return found
         made = new_informer(self.client, self._resync)
         if made.gvr != gvr:
             raise ValueError(f"new_informer made an informer of {made.gvr}, not of {gvr}")
-        with self._lock:
-            return self._current(gvr) or self._add(gvr, made, made.options)
+        return self._registry.adopt(made)
 
     def start(self) -> None:
         """Start the informers that are not started. Idempotent; never waits for the network."""
-        for each in self._all():
+        for each in self._registry.all():
             if self._stopped.is_set():
                 break
             each.informer.start()
@@ -168,7 +144,7 @@ class DynamicSharedInformerFactory:
     def wait_for_cache_sync(self, timeout: float | None = None) -> SyncResult:
         """Wait until every started informer holds a whole state, or the time is over."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        started = [each for each in self._all() if each.informer.is_started()]
+        started = [each for each in self._registry.all() if each.informer.is_started()]
         for each in started:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             each.informer.wait_synced(left)
@@ -180,12 +156,12 @@ class DynamicSharedInformerFactory:
         begun = time.monotonic()
         result = self.wait_for_cache_sync(timeout)
         if not result:
-            raise _sync_error(result, self.status(), time.monotonic() - begun)
+            raise sync_error(result, self.status(), time.monotonic() - begun)
         return result
 
     def status(self) -> Status:
         """How each informer stands."""
-        return {each.gvr: each.informer.status() for each in self._all()}
+        return {each.gvr: each.informer.status() for each in self._registry.all()}
 
     def remove(self, resource: Resource, timeout: float = _EXIT_SECONDS) -> bool:
         """Stop an informer and forget it, so that it can be asked for anew (S4).
@@ -193,10 +169,7 @@ class DynamicSharedInformerFactory:
         What is unknown is removed already. False if a callback still runs at the
         timeout; from a thread of this factory's own nothing is waited for (S11).
         """
-        gvr = self._resolve(resource)
-        with self._lock:
-            found = self._informers.pop(gvr, None)
-            self._asked.pop(gvr, None)
+        found = self._registry.forget(self._resolve(resource))
         return found is None or found.informer.stop(timeout)
 
     def follow(
@@ -208,19 +181,22 @@ class DynamicSharedInformerFactory:
         ``on_event`` hears the events of all, told apart by ``event.gvr``. ``options`` are
         those of `ResourceOptions`.
         """
-        _options_from(options)
-        self._check_running("follow resources")
+        asked = options_from(options)
+        self._check_running()
         follower = follow(
-            self,
+            self._registry,
             self._discovery,
             self._shared.crds,
             patterns,
             on_event=on_event,
             owner=self._shared.owner,
-            options=options,
+            options=asked,
         )
         with self._lock:
-            self._followers.append(follower)
+            self._followers = (*self._followers, follower)
+        if self._stopped.is_set():  # meanwhile: whoever did it may not have seen this one
+            follower.close()
+            self._check_running()
         return follower
 
     @property
@@ -271,13 +247,9 @@ class DynamicSharedInformerFactory:
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped.is_set() else "running"
-        return f"<DynamicSharedInformerFactory of {len(self._all())} informers, {state}>"
+        return f"<DynamicSharedInformerFactory of {len(self._registry.all())} informers, {state}>"
 
     # -- inside --------------------------------------------------------------------------
-
-    def _all(self) -> list[GenericInformer]:
-        with self._lock:
-            return [*self._informers.values()]
 
     def _resolve(self, resource: Resource) -> GroupVersionResource:
         if isinstance(resource, GroupVersionResource):
@@ -287,40 +259,21 @@ class DynamicSharedInformerFactory:
         except ValueError:
             return self._discovery.resolve(resource).gvr
 
-    def _current(self, gvr: GroupVersionResource) -> GenericInformer | None:
-        """The informer that serves; a stopped one only serves where the factory is stopped too."""
-        found = self._informers.get(gvr)
-        if found is not None and found.informer.is_stopped() and not self._stopped.is_set():
-            return None
-        return found
-
-    def _new(self, gvr: GroupVersionResource, options: ResourceOptions) -> SharedIndexInformer:
-        self._check_running(f"watch {gvr}")
-        return SharedIndexInformer(
-            None, gvr, options, tweak_list_options=self._tweak, shared=self._shared
-        )
-
-    def _add(
-        self, gvr: GroupVersionResource, informer: SharedIndexInformer, used: ResourceOptions
-    ) -> GenericInformer:
-        self._check_running(f"watch {gvr}")
-        made = GenericInformer(informer)
-        self._asked[gvr] = used  # first: an interrupt in between leaves nothing to be found
-        self._informers[gvr] = made
-        return made
-
-    def _check_running(self, what: str) -> None:
+    def _check_running(self) -> None:
         if self._stopped.is_set():
-            raise StoppedError(f"cannot {what}: this factory has been shut down; make a new one")
+            raise StoppedError(
+                "cannot follow resources: this factory has been shut down; make a new one"
+            )
 
     def _signal(self) -> None:
         """Have everything stop, and wait for nothing."""
+        self._registry.close()
         with self._lock:
             self._stopped.set()
-            followers = [*self._followers]
+            followers = self._followers
         for follower in followers:
             follower.close()
-        for each in self._all():
+        for each in self._registry.all():
             each.informer.signal_stop()
         self._shared.close()
 
@@ -329,7 +282,7 @@ class DynamicSharedInformerFactory:
         deadline = None if timeout is None else time.monotonic() + timeout
         ends = [
             *(each.wait_stopped for each in self._followers),
-            *(each.informer.wait_stopped for each in self._all()),
+            *(each.informer.wait_stopped for each in self._registry.all()),
             self._shared.wait_closed,
         ]
         left: Names = []
@@ -340,28 +293,6 @@ class DynamicSharedInformerFactory:
 
 def _parsed(resource: Resource) -> GroupVersionResource:
     return GroupVersionResource.parse(resource) if isinstance(resource, str) else resource
-
-
-def _options_from(options: Mapping[str, Any]) -> ResourceOptions:
-    try:
-        return ResourceOptions(**options)
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
-            raise
-        known = ", ".join(ResourceOptions.__dataclass_fields__)
-        wrong = ", ".join(name for name in options if name not in known.split(", "))
-        raise TypeError(f"no option {wrong}: a resource has {known}") from None
-
-
-def _sync_error(result: SyncResult, status: Status, seconds: float) -> CacheSyncError:
-    lines = []
-    for gvr in sorted(gvr for gvr, synced in result.items() if not synced):
-        found = status.get(gvr)
-        reason = (found and found.reason) or f"still {found.state if found else 'removed'}"
-        tries = f" ({found.attempts} tries failed)" if found and found.attempts else ""
-        lines.append(f"  {gvr}: {reason}{tries}")
-    head = f"{len(lines)} of {len(result)} caches did not sync in {seconds:.1f} s:"
-    return CacheSyncError("\n".join([head, *lines]), status)
 
 
 _factories: weakref.WeakSet[DynamicSharedInformerFactory] = weakref.WeakSet()

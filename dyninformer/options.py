@@ -144,3 +144,12 @@ class ResourceOptions:
             if each.name != "indexers" and asked is not None and asked != had:
                 found.append(f"{each.name}: now {asked!r}, before {had!r}")
         return found
+
+
+def options_from(given: Mapping[str, Any]) -> ResourceOptions:
+    """The options that were given by name; TypeError names those that do not exist."""
+    known = [each.name for each in fields(ResourceOptions)]
+    wrong = [name for name in given if name not in known]
+    if wrong:
+        raise TypeError(f"no option {', '.join(wrong)}: a resource has {', '.join(known)}")
+    return ResourceOptions(**given)

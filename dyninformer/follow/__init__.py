@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from dyninformer.follow.follower import Follower
-from dyninformer.follow.needs import CrdNews, Discovery, Factory, OnEvent
+from dyninformer.follow.needs import CrdNews, Discovery, Informers, OnEvent
 from dyninformer.options import ResourceOptions
 
 __all__ = ["Follower", "follow"]
 
 
 def follow(
-    factory: Factory,
+    informers: Informers,
     discovery: Discovery,
     crds: CrdNews,
     patterns: Sequence[str],
     *,
     owner: object,
     on_event: OnEvent | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: ResourceOptions | None = None,
 ) -> Follower:
     """Begin to follow. What is wrong with the arguments is said here and now."""
     if not patterns or not all(each.strip() for each in patterns):
@@ -34,10 +33,9 @@ def follow(
             f"on_event is a coroutine function ({on_event!r}), which nobody would await here: "
             "use dyninformer.aio"
         )
-    ResourceOptions(**(options or {}))
     follower = Follower(
-        factory, discovery, crds, patterns,
-        owner=owner, on_event=on_event, options=options or {},
+        informers, discovery, crds, patterns,
+        owner=owner, on_event=on_event, options=options or ResourceOptions(),
     )  # fmt: skip
     follower.start()
     return follower

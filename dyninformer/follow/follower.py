@@ -9,41 +9,30 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from dyninformer.discovery import ResolvedResource
 from dyninformer.errors import DynInformerError, StoppedError
 from dyninformer.follow.agenda import Agenda
-from dyninformer.follow.claims import Claims
+from dyninformer.follow.held import ByResource, Held
 from dyninformer.follow.matching import Matches, matching, planned
-from dyninformer.follow.needs import CrdNews, Discovery, Factory, Informer, OnEvent, Registration
+from dyninformer.follow.needs import CrdNews, Discovery, Informers, OnEvent
+from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import OwnThread, runs_for, spawn
 from dyninformer.waking import Flag
 from dyninformer.watching.backoff import Backoff
-from dyninformer.watching.status import InformerState
 
 _log = logging.getLogger("dyninformer")
 
 AT_ONCE = 10  # informers that read their first state at the same time
 _CHECK = 0.1  # seconds between two looks at informers that are starting or going
-_IN_TROUBLE = (InformerState.BACKING_OFF, InformerState.ABSENT, InformerState.STOPPED)
 
 GVRs: TypeAlias = list[GroupVersionResource]
 Names: TypeAlias = list[str]
-Held: TypeAlias = "Mapping[GroupVersionResource, _Followed]"
-
-
-@dataclass(frozen=True, slots=True)
-class _Followed:
-    """An informer that a follower keeps."""
-
-    gvr: GroupVersionResource
-    informer: Informer
-    registration: Registration | None
 
 
 class Follower:
@@ -63,26 +52,24 @@ class Follower:
 
     def __init__(
         self,
-        factory: Factory,
+        informers: Informers,
         discovery: Discovery,
         crds: CrdNews,
         patterns: Sequence[str],
         *,
         owner: object,
         on_event: OnEvent | None,
-        options: Mapping[str, Any],
+        options: ResourceOptions,
     ) -> None:
         self.patterns = tuple(pattern.strip().lower() for pattern in patterns)
         self.name = f"follow-{next(_numbers)} {' '.join(self.patterns)}"
-        self._factory = factory
         self._discovery = discovery
         self._crds = crds
         self._owner = owner
-        self._on_event = on_event
-        self._options = dict(options)
+        self._options = options
+        self._held = Held(informers, on_event, self.name)
         self._wake = Flag()  # a CRD changed, or the end has come
-        self._lock = threading.Lock()  # guards _held, _unsubscribe, and _closed's change
-        self._held: dict[GroupVersionResource, _Followed] = {}
+        self._lock = threading.Lock()  # guards _unsubscribe, and _closed's change
         self._closed = False
         # One writer, the thread; the others read.
         self._reason = ""
@@ -100,13 +87,11 @@ class Follower:
 
     def resources(self) -> GVRs:
         """What has an informer now, sorted."""
-        with self._lock:
-            return sorted(self._held)
+        return sorted(self._held.now())
 
     def has_synced(self) -> bool:
         """All resources that matched at the last look have an informer that holds a whole state."""
-        with self._lock:
-            held = list(self._held.values())
+        held = self._held.now().values()
         return self._synced and all(each.informer.has_synced() for each in held)
 
     @property
@@ -117,16 +102,15 @@ class Follower:
     def close(self) -> None:
         """End it: no event is told after this, and the informers it brought are removed.
 
-        Waits for nobody. What the factory had before, or other followers use, stays.
+        Waits for nobody. What other followers use stays, and what was asked for with
+        ``for_resource``, before or after the follower brought it.
         """
         with self._lock:
             self._closed = True
-            held, self._held = self._held, {}
             unsubscribe, self._unsubscribe = self._unsubscribe, _nothing
         unsubscribe()
         self._wake.set()
-        for each in held.values():
-            self._let_go(each)
+        self._held.close()
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After `close`: the threads that still run at the timeout, by name."""
@@ -156,6 +140,7 @@ class Follower:
         self._lock = threading.Lock()
         self._closed = True
         self._thread = None
+        self._held.after_fork()
 
     # -- its thread ----------------------------------------------------------------------
 
@@ -193,60 +178,37 @@ class Follower:
 
     def _reconcile(self, wanted: Matches) -> bool:
         """One step towards what is wanted; whether more are to come without any news."""
-        held = self._living()
+        held = self._held.living()
         plan = planned(wanted, held)
         going = [gvr for gvr, other in plan.leaving.items() if not self._left(held, gvr, other)]
         names = {each.gvr for each in plan.missing}
         self._refused = {gvr: why for gvr, why in self._refused.items() if gvr in names}
         missing = [each for each in plan.missing if each.gvr not in self._tried]
-        free = max(0, AT_ONCE - sum(map(_is_reading, held.values())))
-        if missing and free:
-            brought = self._brought_by_others()
-            for each in missing[:free]:
-                self._take(each, made=each.gvr not in brought)
+        free = max(0, AT_ONCE - sum(each.reads for each in held.values()))
+        for each in missing[:free]:
+            self._take(each)
         waiting = len(missing) > free
         self._synced = not waiting and not self.reason
         return waiting or bool(going)
 
-    def _living(self) -> dict[GroupVersionResource, _Followed]:
-        """What is held; what somebody else has removed is no more, and comes anew."""
-        with self._lock:
-            held = dict(self._held)
-        for each in [each for each in held.values() if each.informer.is_stopped()]:
-            self._drop(held.pop(each.gvr))
-        return held
-
-    def _brought_by_others(self) -> set[GroupVersionResource]:
-        status = self._factory.status().items()
-        return {gvr for gvr, each in status if each.state != InformerState.STOPPED}
-
     def _left(
-        self,
-        held: Held,
-        gvr: GroupVersionResource,
-        other: GroupVersionResource | None,
+        self, held: ByResource, gvr: GroupVersionResource, other: GroupVersionResource | None
     ) -> bool:
         """Let go of what is no longer wanted, if the moment has come."""
-        leaving = held[gvr]
         if other is None:
-            # All its objects are told as DELETED, by the informer once it has proof (S33);
-            # the store is read first: what it lost by now is in the backlog, or handled.
-            told = leaving.informer.status().objects == 0 and not _backlog(leaving)
+            over = held[gvr].told_its_end
         else:
-            told = other in held and held[other].informer.has_synced()
-        if told:
-            self._drop(leaving)
-        return told
+            over = other in held and held[other].informer.has_synced()
+        if over:
+            self._held.drop(gvr, held[gvr])
+        return over
 
-    def _take(self, resource: ResolvedResource, *, made: bool) -> None:
-        gvr = resource.gvr
-        options = self._options if resource.namespaced else {**self._options, "namespaces": ""}
+    def _take(self, resource: ResolvedResource) -> None:
+        gvr, options = resource.gvr, self._options
+        if not resource.namespaced:
+            options = replace(options, namespaces="")
         try:
-            informer: Informer = self._factory.for_resource(gvr, **options).informer
-            if made:
-                _claims.make(informer)
-            if self._keep(gvr, informer):
-                informer.start()
+            self._held.take(gvr, options)
         except StoppedError:
             self._tried.add(gvr)  # the factory, or this informer, ended meanwhile
         except (DynInformerError, ValueError, TypeError) as error:  # other options, most likely
@@ -257,58 +219,13 @@ class Follower:
         else:
             self._refused = {name: why for name, why in self._refused.items() if name != gvr}
 
-    def _keep(self, gvr: GroupVersionResource, informer: Informer) -> bool:
-        """Hold it and be told of its events, unless this has been closed.
-
-        The handler is added under the lock, so that `close` finds every one there is; to add
-        one takes the informer's lock for a moment, under which nobody takes this one.
-        """
-        _claims.take(informer, self)
-        with self._lock:
-            if not self._closed:
-                registration = None
-                if self._on_event is not None:
-                    registration = informer.add_event_handler(
-                        on_event=self._on_event, name=self.name
-                    )
-                self._held[gvr] = _Followed(gvr, informer, registration)
-                return True
-        self._let_go(_Followed(gvr, informer, None))
-        return False
-
-    def _drop(self, followed: _Followed) -> None:
-        with self._lock:
-            mine = self._held.pop(followed.gvr, None) is followed
-        if mine:
-            self._let_go(followed)
-
-    def _let_go(self, followed: _Followed) -> None:
-        if followed.registration is not None:
-            followed.registration.remove()
-        last = _claims.let_go(followed.informer, self)
-        if last and not self._factory.wait(0) and not followed.informer.is_stopped():
-            self._factory.remove(followed.gvr, 0)
-
     def _say(self, reason: str) -> None:
         if reason and reason != self._reason:
             _log.warning("%s: %s", self.name, reason)
         self._reason = reason
 
 
-_claims = Claims()
 _numbers = itertools.count(1)
-
-
-def _is_reading(followed: _Followed) -> bool:
-    """It reads its first state; one in trouble does not keep the others waiting."""
-    if followed.informer.has_synced():
-        return False
-    status = followed.informer.status()
-    return status.state not in _IN_TROUBLE and not status.attempts
-
-
-def _backlog(followed: _Followed) -> int:
-    return 0 if followed.registration is None else followed.registration.backlog
 
 
 def _nothing() -> None:

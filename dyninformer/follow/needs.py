@@ -1,12 +1,13 @@
-"""What following needs of the rest: a factory, its informers, discovery, news of CRDs."""
+"""What following needs of the rest: informers, discovery, news of CRDs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from dyninformer.delivery.events import Event
 from dyninformer.discovery import ResolvedResource
+from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.watching.status import InformerStatus
 
@@ -27,6 +28,10 @@ class Registration(Protocol):
 class Informer(Protocol):
     """What is needed of a `SharedIndexInformer`."""
 
+    @property
+    def gvr(self) -> GroupVersionResource:
+        """Which resource."""
+
     def add_event_handler(self, *, on_event: OnEvent, name: str) -> Registration:
         """Have a function told of every event."""
 
@@ -44,27 +49,23 @@ class Informer(Protocol):
 
 
 class HasInformer(Protocol):
-    """What `for_resource` returns."""
+    """What `Informers.borrow` returns."""
 
     @property
     def informer(self) -> Any:
         """An `Informer`."""
 
 
-class Factory(Protocol):
-    """What is needed of a `DynamicSharedInformerFactory`."""
+class Informers(Protocol):
+    """What is needed of the registry of a factory's informers."""
 
-    def for_resource(self, resource: GroupVersionResource, **options: Any) -> HasInformer:
-        """The one informer of a resource."""
+    def borrow(
+        self, gvr: GroupVersionResource, asked: ResourceOptions, user: object, /
+    ) -> HasInformer:
+        """The one informer of a resource, until it is given back, or for longer."""
 
-    def remove(self, resource: GroupVersionResource, /, timeout: float) -> bool:
-        """Stop it and forget it."""
-
-    def status(self) -> Mapping[GroupVersionResource, InformerStatus]:
-        """All that there are."""
-
-    def wait(self, timeout: float | None) -> bool:
-        """True once the factory has been shut down."""
+    def give_back(self, informer: Any, user: object, /) -> None:
+        """It is needed here no longer, and stopped unless somebody else needs it."""
 
 
 class Discovery(Protocol):

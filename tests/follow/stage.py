@@ -1,10 +1,10 @@
-"""A factory whose informers do what a test says, and a discovery that serves what it says."""
+"""Informers that do what a test says, and a discovery that serves what it says."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from dyninformer.discovery import ResolvedResource
 from dyninformer.errors import DynInformerError, OptionsConflictError, StoppedError
 from dyninformer.follow import Follower, follow
 from dyninformer.follow.needs import OnEvent
+from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource as GVR
 from dyninformer.watching.status import InformerState, InformerStatus
 
@@ -90,18 +91,19 @@ class StandInInformer:
 
 @dataclass
 class Generic:
-    """What ``for_resource`` returns."""
+    """What is borrowed."""
 
     informer: StandInInformer
 
 
 class Stage:
-    """Factory, discovery and news of CRDs in one."""
+    """Informers, discovery and news of CRDs in one."""
 
     def __init__(self, *resources: ResolvedResource, available: bool = True) -> None:
-        self.lock = threading.Lock()  # guards informers
+        self.lock = threading.Lock()  # guards informers and users
         self.informers: dict[GVR, StandInInformer] = {}
-        self.options: dict[GVR, Mapping[str, Any]] = {}
+        self.users: dict[GVR, set[object]] = {}
+        self.options: dict[GVR, ResourceOptions] = {}
         self.conflict: GVR | None = None
         self.resources = list(resources)
         self.error: DynInformerError | None = None
@@ -109,38 +111,30 @@ class Stage:
         self.available = available
         self.callbacks: list[Callable[[], None]] = []
         self.sync_at_once = True
-        self.is_shut_down = False
 
-    # -- a factory
+    # -- the registry of a factory
 
-    def for_resource(self, resource: GVR, **options: Any) -> Generic:
+    def borrow(self, gvr: GVR, asked: ResourceOptions, user: object) -> Generic:
         """As the real one: the same one, unless it has stopped."""
-        if resource == self.conflict:
-            raise OptionsConflictError(f"{resource} was asked for before with other options")
+        if gvr == self.conflict:
+            raise OptionsConflictError(f"{gvr} was asked for before with other options")
         with self.lock:
-            found = self.informers.get(resource)
+            found = self.informers.get(gvr)
             if found is None or found.stopped:
-                found = self.informers[resource] = StandInInformer(resource)
+                found = self.informers[gvr] = StandInInformer(gvr)
                 found.synced = self.sync_at_once
-                self.options[resource] = options
+                self.options[gvr] = asked
+            self.users.setdefault(gvr, set()).add(user)
             return Generic(found)
 
-    def remove(self, resource: GVR, timeout: float = 5.0) -> bool:
-        """As the real one."""
+    def give_back(self, informer: StandInInformer, user: object) -> None:
+        """As the real one: whatever nobody uses is stopped."""
         with self.lock:
-            found = self.informers.pop(resource, None)
-        if found is not None:
-            found.stopped = True
-        return True
-
-    def status(self) -> Mapping[GVR, InformerStatus]:
-        """As the real one."""
-        with self.lock:
-            return {gvr: each.status() for gvr, each in self.informers.items()}
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """As the real one."""
-        return self.is_shut_down
+            users = self.users[informer.gvr]
+            users.discard(user)
+            if not users and self.informers.get(informer.gvr) is informer:
+                del self.informers[informer.gvr]
+                informer.stopped = True
 
     # -- discovery
 
@@ -162,6 +156,11 @@ class Stage:
         return lambda: self.callbacks.remove(callback)
 
     # -- for the test
+
+    def remove(self, text: str) -> None:
+        """Somebody removes an informer from the factory."""
+        with self.lock:
+            self.informers.pop(GVR.parse(text)).stopped = True
 
     def serve(self, *resources: ResolvedResource) -> None:
         """From now on these; the watch on CRDs says that something changed."""

@@ -138,3 +138,18 @@ def test_a_handler_may_end_it(kube_api: ApiServer, factory: DynamicSharedInforme
     assert follower.wait_stopped(30) == []
     assert len(heard.take()) == 1
     assert follower.resources() == []
+
+
+def test_what_was_asked_for_by_name_outlives_the_follower(
+    kube_api: ApiServer, factory: DynamicSharedInformerFactory
+) -> None:
+    """Though the follower had brought it: it goes on watching, and the others end."""
+    kube_api.install(GADGETS)
+    kube_api.install(GIZMOS)
+    with factory.follow(f"*.{GROUP}") as follower:
+        until(follower.has_synced)
+        gadgets = factory.for_resource(f"gadgets.v1.{GROUP}")
+    assert [str(gvr) for gvr in factory.status()] == [f"gadgets.v1.{GROUP}"]
+    made = kube_api.create(obj("Gadget", "a"))
+    gadgets.informer.wait_for_version(made["metadata"]["resourceVersion"], 30)
+    assert gadgets.lister.get("a", "default") == made
