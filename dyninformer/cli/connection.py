@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from dyninformer.cli.failing import UNREACHABLE, WRONG_USAGE, CommandError
 from dyninformer.cli.progress import shown_while_syncing
@@ -22,6 +22,14 @@ Namespaces: TypeAlias = list[str]
 _LOOK_SECONDS: Final = 0.1
 # As `watching.reasons` words an answer that stays the same however often one asks.
 _REFUSED: Final = re.compile(r": forbidden \(|\(401: |(?P<usage>\((?:400|405|422): )")
+
+
+class Placed(Protocol):
+    """What knows the context's namespace: a factory, a source."""
+
+    @property
+    def namespace(self) -> str:
+        """The context's namespace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,15 +44,23 @@ class Target:
     field_selector: str = ""
     timeout: float = 30.0
 
+    def __post_init__(self) -> None:
+        if self.namespace and self.all_namespaces:
+            raise CommandError("give -n or -A, not both", code=WRONG_USAGE)
+
+    @property
+    def kubeconfig_path(self) -> str | None:
+        """The file that was named, where it is."""
+        return os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
+
     @contextmanager
     def connected(self) -> Iterator[DynamicSharedInformerFactory]:
         """A factory, for as long as the command runs."""
-        if self.namespace and self.all_namespaces:
-            raise CommandError("give -n or -A, not both", code=WRONG_USAGE)
         # A command tells what is wrong itself: Python would print the log's warnings as well.
         logging.getLogger("dyninformer").addHandler(logging.NullHandler())
-        kubeconfig = os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
-        with DynamicSharedInformerFactory(kubeconfig=kubeconfig, context=self.context) as factory:
+        with DynamicSharedInformerFactory(
+            kubeconfig=self.kubeconfig_path, context=self.context
+        ) as factory:
             yield factory
 
     def resolved(self, factory: DynamicSharedInformerFactory, resource: str) -> ResolvedResource:
@@ -57,13 +73,13 @@ class Target:
         """Where to look for a resource's objects."""
         return self.namespaces_in(factory) if resource.namespaced else [""]
 
-    def namespaces_in(self, factory: DynamicSharedInformerFactory) -> Namespaces:
+    def namespaces_in(self, place: Placed) -> Namespaces:
         """Where to look: as kubectl does, in the context's namespace unless told otherwise."""
         if self.all_namespaces:
             return [""]
         if self.namespace:
             return [name.strip() for name in self.namespace.split(",")]
-        return [factory.namespace]
+        return [place.namespace]
 
     def informer(
         self, factory: DynamicSharedInformerFactory, resource: ResolvedResource, **more: Any

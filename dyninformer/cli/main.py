@@ -32,6 +32,7 @@ COMMANDS = {
     "watch": Listed("watch", "Show what changes, as it changes."),
     "wait": Listed("wait", "Wait until objects meet a condition."),
     "count": Listed("count", "Count objects by what a path finds in them, live."),
+    "doctor": Listed("doctor", "Say why a watch does not work."),
     "demo": Listed("demo", "See it work, on a cluster in this process."),
     "resources": Listed("resources", "List what the server has, with every spelling."),
 }

@@ -16,7 +16,7 @@ from dyninformer.cli.main import COMMANDS
 from tests.cli.conftest import Run
 
 EXAMPLE = re.compile(r"^\s*\$ dyninformer (.+)$", re.MULTILINE)
-ENDING = ("get", "watch", "wait", "count", "resources")  # whose examples end by themselves
+ENDING = ("get", "watch", "wait", "count", "resources", "doctor")  # whose examples end by themselves
 THERE = [name for name, listed in COMMANDS.items() if find_spec(f"dyninformer.cli.{listed.module}")]
 
 

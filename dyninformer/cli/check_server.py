@@ -1,0 +1,147 @@
+"""Whether the server can be reached, who it is, and whether its clock is ours."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from dyninformer.cli.findings import Finding, denied, fail, failed_by, message_of, ok, warn
+from dyninformer.display.text import visible
+from dyninformer.errors import ConfigError, UnreachableError
+from dyninformer.watching.failures import without_password
+from dyninformer.watching.source import Source
+from dyninformer.watching.transport import JsonReply
+
+_MOST_SKEW: Final = 30.0
+_OLDEST: Final = (1, 16)  # the first with bookmarks and apiextensions.k8s.io/v1
+_MEASURED: Final = "1.36"
+_REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+_WHO: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An answer, and when it was asked for and came."""
+
+    reply: JsonReply
+    began: float
+    ended: float
+
+
+class ServerChecks:
+    """The checks of a server, one after the other; ``reached`` says whether to go on."""
+
+    def __init__(self, source: Source, patience: float) -> None:
+        self._source = source
+        self._patience = patience
+        self.reached = False
+        self.user = ""
+        """Who the server takes us for, as far as it tells."""
+
+    def run(self) -> Iterator[Finding]:
+        """All of them; after a server that cannot be reached there is nothing to check."""
+        source = self._source
+        began = time.time()
+        try:
+            reply = source.get_json("/version", deadline=self._patience)
+        except (UnreachableError, ConfigError) as error:
+            yield failed_by("connection", error)
+            yield from self._proxy()
+            return
+        asked = Asked(reply, began, time.time())
+        seconds = asked.ended - asked.began
+        tls = "TLS" if urlsplit(source.host).scheme == "https" else "no TLS"
+        yield ok("connection", f"{source.host} answers after {seconds:.2f} s ({tls})")
+        yield from self._proxy()
+        yield _clock(asked)
+        yield from self._credentials(reply)
+        if self.reached:
+            yield _version(reply)
+
+    def _proxy(self) -> Iterator[Finding]:
+        proxy = self._source.proxy
+        if proxy is None:
+            return
+        named = [name for name, url in getproxies().items() if name != "no" and _same(url, proxy)]
+        where = f"the environment ({named[0]}_proxy)" if named else "the kubeconfig (proxy-url)"
+        yield warn(
+            "proxy",
+            f"requests go through {visible(proxy)}, from {where}",
+            "If a watch is cut when idle (see --watch-for), raise the proxy's idle time, or name "
+            "the server in NO_PROXY.",
+        )
+
+    def _credentials(self, version: JsonReply) -> Iterator[Finding]:
+        try:
+            reply = self._source.post_json(_WHO, _REVIEW, self._patience)
+        except (UnreachableError, ConfigError) as error:
+            yield failed_by("credentials", error)
+            return
+        if 401 in (reply.status, version.status):
+            yield denied("credentials", "they are refused", 401, message_of(reply))
+            return
+        self.reached = True
+        self.user = _name_in(reply)
+        if self.user:
+            yield ok("credentials", f"the server knows them as {visible(self.user)}")
+        else:
+            yield ok("credentials", f"accepted (it does not tell for whom: {reply.status})")
+
+
+def _same(url: str, proxy: str) -> bool:
+    return without_password(url).rstrip("/") == proxy.rstrip("/")
+
+
+def _name_in(reply: JsonReply) -> str:
+    found: object = reply.body
+    for key in ("status", "userInfo", "username"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, str) and reply.status < 300 else ""
+
+
+def _clock(asked: Asked) -> Finding:
+    """The server tells whole seconds, cut off; between asking and answer lies the truth."""
+    try:
+        told = parsedate_to_datetime(asked.reply.headers.get("Date", "")).timestamp()
+    except ValueError:
+        return warn(
+            "clock",
+            "the server's answer has no Date that can be read",
+            "Compare the clocks by hand: tokens and certificates depend on them.",
+        )
+    skew = told - asked.ended if told > asked.ended else min(0.0, told + 1 - asked.began)
+    if abs(skew) <= _MOST_SKEW:
+        return ok("clock", "this machine's and the server's agree")
+    which = "ahead of" if skew < 0 else "behind"
+    return warn(
+        "clock",
+        f"this machine is {abs(skew):.0f} s {which} the server",
+        "Synchronise both with NTP: with clocks apart, tokens and certificates count as expired "
+        "or as not yet valid, and ages are wrong.",
+    )
+
+
+def _version(reply: JsonReply) -> Finding:
+    body = reply.body if isinstance(reply.body, dict) else {}
+    told = str(body.get("gitVersion") or "")
+    matched = _VERSION.match(told)
+    if reply.status != 200 or matched is None:
+        return warn(
+            "server version",
+            f"/version answers {reply.status} without one",
+            "Is this an API server? The user may lack the ClusterRole system:public-info-viewer.",
+        )
+    if (int(matched[1]), int(matched[2])) < _OLDEST:
+        return fail(
+            "server version",
+            f"{visible(told)} has neither bookmarks nor apiextensions.k8s.io/v1",
+            f"Upgrade the server: {_OLDEST[0]}.{_OLDEST[1]} is the oldest that can be watched.",
+        )
+    return ok("server version", f"{visible(told)} (measured with {_MEASURED})")
