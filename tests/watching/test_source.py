@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 import socket
-import ssl
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from kubernetes import client as official
-from kubernetes import config as official_config
-from kubernetes.dynamic import DynamicClient
 
-from dyninformer.errors import ConfigError, StoppedError, UnreachableError
+from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import (
     BlackHole,
@@ -29,7 +24,6 @@ from dyninformer.testing.faults import (
     SlowDrip,
     Truncate,
 )
-from dyninformer.watching.source import Source
 from dyninformer.watching.transport import BrokenAnswerError, Request, SilentError
 from tests.watching.conftest import Make
 from tests.watching.wires import (
@@ -41,7 +35,6 @@ from tests.watching.wires import (
     client_of,
     config_map,
     eventually,
-    kubeconfig,
     listening,
     names,
     open_sockets,
@@ -50,33 +43,7 @@ from tests.watching.wires import (
     whole,
 )
 
-
-@pytest.fixture
-def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """An environment without any configuration."""
-    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    return monkeypatch
-
-
 # Where the settings come from.
-
-
-def test_a_dynamic_client_an_api_client_and_a_kubeconfig_all_do(
-    server: ApiServer, secure: ApiServer, make: Make, nowhere: pytest.MonkeyPatch
-) -> None:
-    """With and without TLS; $KUBECONFIG is found too."""
-    for each in (server, secure):
-        dynamic = each.client()
-        nowhere.setenv("KUBECONFIG", str(each.kubeconfig()))
-        for source in (
-            make(dynamic), make(dynamic.client), make(kubeconfig=each.kubeconfig()), make()
-        ):  # fmt: skip
-            reply = source.list(LIST)
-            assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
-            assert names(whole(reply)) == ["a"]
-            assert source.host == each.url
 
 
 def test_nothing_is_asked_before_the_first_request(server: ApiServer, make: Make) -> None:
@@ -87,164 +54,6 @@ def test_nothing_is_asked_before_the_first_request(server: ApiServer, make: Make
     assert server.requests == []
     assert open_sockets() == sockets
     assert our_threads() == []
-
-
-def test_the_callers_client_stays_as_it_is(secure: ApiServer, make: Make) -> None:
-    """Its Configuration, its headers, its connections; so it can be used beside ours."""
-    dynamic = secure.client()
-    api = dynamic.client
-    api.configuration.refresh_api_key_hook = lambda configuration: configuration.api_key.update(
-        authorization=f"Bearer {secure.token}"
-    )
-    before = copy.copy(vars(api.configuration)), dict(api.configuration.api_key)
-    client_before, manager = dict(vars(api)), api.rest_client.pool_manager
-    options = dict(manager.connection_pool_kw)
-    source = make(dynamic)
-    assert names(whole(source.list(LIST))) == ["a"]
-    assert (vars(api.configuration), api.configuration.api_key) == before
-    assert vars(api) == client_before
-    assert manager.connection_pool_kw == options
-    assert len(manager.pools) == 0
-    source.close()
-    assert dynamic.resources.get(api_version="v1", kind="ConfigMap").get("a", "default")
-
-
-def test_what_the_callers_client_sends_is_sent(server: ApiServer, make: Make) -> None:
-    """Default headers, the user agent, a cookie."""
-    seen: list[bytes] = []
-
-    def answer(connection: socket.socket) -> None:
-        seen.append(connection.recv(65_536))
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-
-    with serving(answer) as port:
-        configuration = official.Configuration()
-        configuration.host = f"http://127.0.0.1:{port}"
-        configuration.api_key = {"authorization": "Bearer sesame"}
-        api = official.ApiClient(configuration, cookie="crumb=1")
-        api.default_headers["Impersonate-User"] = "jane"
-        api.user_agent = "mine/1"
-        source = make(api)
-        whole(source.list(Request("/apis", [("a", "b c"), ("labelSelector", "x in (y,z)")])))
-    head = seen[0].decode().lower()
-    assert head.startswith("get /apis?a=b")
-    for line in ("impersonate-user: jane", "user-agent: mine/1", "cookie: crumb=1",
-                 "authorization: bearer sesame", "accept-encoding: identity"):  # fmt: skip
-        assert line in head
-
-
-def test_a_token_that_the_caller_replaces_is_used(server: ApiServer, make: Make) -> None:
-    """As programs do that get their tokens by themselves."""
-    api = server.client(token="wrong").client
-    source = make(api)
-    assert source.list(LIST).status == 401
-    api.configuration.api_key["authorization"] = f"Bearer {server.token}"
-    assert source.list(LIST).status == 200
-
-
-def test_a_subclass_of_the_dynamic_client_is_asked_its_own_way(
-    server: ApiServer, make: Make
-) -> None:
-    """What it overrides goes on working."""
-    asked = []
-
-    class Mine(DynamicClient):
-        def request(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
-            asked.append(path)
-            return super().request(method, path, body, **params)
-
-    kind: Any = Mine
-    client = kind(server.client().client, discoverer=lambda client, cache: None)
-    assert make(client).list(LIST).status == 200
-    assert asked == [MAPS]
-
-
-def test_something_else_than_a_client_is_refused() -> None:
-    """At once, and by name."""
-    with pytest.raises(ConfigError, match=r"not CoreV1Api"):
-        Source(cast(Any, official.CoreV1Api()))
-    with pytest.raises(ConfigError, match="not both"):
-        Source(official.ApiClient(), context="x")
-
-
-def test_where_it_was_looked_for_is_told(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """When there is no configuration anywhere."""
-    with pytest.raises(ConfigError) as caught:
-        Source()
-    for part in ("$KUBECONFIG: not set", ".kube", "KUBERNETES_SERVICE_HOST", "dyninformer demo"):
-        assert part in str(caught.value)
-    nowhere.setenv("KUBECONFIG", "/nowhere/a:/nowhere/b")
-    with pytest.raises(ConfigError, match=r"/nowhere/a:/nowhere/b.*no such file"):
-        Source()
-    with pytest.raises(ConfigError, match=r"no kubeconfig at /nowhere/c"):
-        Source(kubeconfig="/nowhere/c")
-    with pytest.raises(ConfigError, match="context 'prod'"):
-        Source(context="prod")
-
-
-def test_the_home_directory_and_several_files_are_found(
-    server: ApiServer, make: Make, nowhere: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Files of KUBECONFIG are merged; those that are missing are passed over."""
-    (tmp_path / ".kube").mkdir()
-    server.kubeconfig(tmp_path / ".kube" / "config")
-    assert names(whole(make().list(LIST))) == ["a"]
-    other = kubeconfig(tmp_path / "other", "http://127.0.0.1:1", {})
-    text = other.read_text().replace("only", "other").replace("current-context: other", "")
-    other.write_text(text.replace("name: c", "name: d").replace("cluster: c", "cluster: d"))
-    nowhere.setenv("KUBECONFIG", f"{other}:/missing:{tmp_path / '.kube' / 'config'}")
-    assert make().host == server.url
-    assert make(context="other").host == "http://127.0.0.1:1"
-
-
-def test_a_context_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
-    """Before anything is asked."""
-    path = kubeconfig(tmp_path / "k", "https://127.0.0.1:1", {"token": "s3cr3t"})
-    with pytest.raises(ConfigError, match=r"no context 'prod'; it has: only"):
-        Source(kubeconfig=path, context="prod")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "users: [{name: u, user: {token: s3cr3t}}]\n",
-        "current-context: x\ncontexts: [{name: x, context: {user: s3cr3t}}]\nclusters: []\n",
-        "{token: s3cr3t, : [\n",
-        "token: s3cr3t",
-        "[]",
-        "",
-    ],
-)
-def test_a_kubeconfig_that_cannot_be_used_is_not_quoted(tmp_path: Path, text: str) -> None:
-    """It holds secrets."""
-    path = tmp_path / "k"
-    path.write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        Source(kubeconfig=path)
-    assert str(path) in str(caught.value)
-    assert "s3cr3t" not in str(caught.value)
-    assert caught.value.__suppress_context__ or caught.value.__context__ is None
-
-
-def test_the_service_account_of_a_pod_is_used(
-    secure: ApiServer, make: Make, nowhere: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Where there is no kubeconfig; its token is read anew when told to, however fresh."""
-    token = tmp_path / "token"
-    token.write_text("stale")
-    host, _, port = secure.url.removeprefix("https://").partition(":")
-    nowhere.setenv("KUBERNETES_SERVICE_HOST", host)
-    nowhere.setenv("KUBERNETES_SERVICE_PORT", port)
-    nowhere.setattr("dyninformer.watching.kubeconfigs.ACCOUNT", token)
-    loader = official_config.incluster_config
-    nowhere.setattr(loader, "SERVICE_TOKEN_FILENAME", str(token))
-    nowhere.setattr(loader, "SERVICE_CERT_FILENAME", str(secure.ca))
-    source = make()
-    assert source.host == secure.url
-    assert source.list(LIST).status == 401
-    token.write_text(secure.token)
-    source.reload_credentials()
-    assert names(whole(source.list(LIST))) == ["a"]
 
 
 # What is answered.
@@ -446,24 +255,6 @@ def test_more_requests_than_any_pool_holds_run_at_once(server: ApiServer, make: 
 # The client for writes.
 
 
-def test_the_client_for_writes_writes(
-    secure: ApiServer, make: Make, nowhere: pytest.MonkeyPatch
-) -> None:
-    """The caller's own, or one with the same settings; it outlives the source."""
-    dynamic = secure.client()
-    assert make(dynamic).writes_client is dynamic
-    for source in (make(kubeconfig=secure.kubeconfig()), make(secure.client().client)):
-        before = len(secure.requests)
-        writes = source.writes_client
-        assert len(secure.requests) == before
-        assert source.writes_client is writes
-        source.close()
-        maps = writes.resources.get(api_version="v1", kind="ConfigMap")
-        maps.patch(config_map("a", seen="yes"), namespace="default")
-        assert secure.get("configmaps/a")["data"]["seen"] == "yes"
-        writes.client.close()
-
-
 # The end.
 
 
@@ -567,27 +358,6 @@ def test_importing_the_source_imports_no_official_client() -> None:
     """It costs a quarter of a second and 45 MB."""
     code = "import sys, dyninformer.watching.source; sys.exit('kubernetes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
-
-
-def test_verification_is_off_only_where_the_kubeconfig_says_so(
-    secure: ApiServer, make: Make, tmp_path: Path
-) -> None:
-    """insecure-skip-tls-verify goes on working; tls-server-name too."""
-    user = {"token": secure.token}
-    open_ = kubeconfig(tmp_path / "o", secure.url, user, **{"insecure-skip-tls-verify": True})
-    with pytest.warns(match="Unverified HTTPS"):
-        assert make(kubeconfig=open_).list(LIST).status == 200
-    authority = {"certificate-authority": str(secure.ca)}
-    named = kubeconfig(
-        tmp_path / "n", secure.url, user, **authority, **{"tls-server-name": "localhost"}
-    )
-    assert make(kubeconfig=named).list(LIST).status == 200
-    wrong = kubeconfig(
-        tmp_path / "w", secure.url, user, **authority, **{"tls-server-name": "other"}
-    )
-    with pytest.raises(UnreachableError, match="not trusted"):
-        make(kubeconfig=wrong).list(LIST)
-    assert ssl.OPENSSL_VERSION
 
 
 def test_a_slow_answer_holds_up_nobody_else(server: ApiServer, make: Make) -> None:
