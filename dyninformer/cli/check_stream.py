@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dyninformer.cli.findings import Finding, denied, fail, failed_by, ok, warn
+from dyninformer.cli.findings import Finding, denied, failed_by, ok, warn
 from dyninformer.cli.probes import Listed, Probes, Refusal
 from dyninformer.display.text import visible
 from dyninformer.errors import UnreachableError
@@ -79,26 +79,12 @@ class StreamChecks:
                     yield warn("streaming list", found, _PAGES)
         except (UnreachableError, BrokenFrameError) as error:
             yield warn("streaming list", str(error), _BUFFERED)
-        yield from self._bookmarks()
-
-    def _bookmarks(self) -> Iterator[Finding]:
-        seen = False
-        try:
-            with self._probes.bookmarked(self.version) as lines:
-                if not isinstance(lines, Refusal):
-                    seen = any(line.type == "BOOKMARK" for line in lines)
-        except (UnreachableError, BrokenFrameError) as error:
-            yield fail("bookmarks", f"a watch of a few seconds broke: {error}", _BUFFERED)
-            return
-        if seen:
-            yield ok("bookmarks", "they come")
-        else:
-            yield warn(
-                "bookmarks",
-                "not seen yet (servers send them once a minute)",
-                "Hold a watch for longer with --watch-for 90. Without bookmarks, a watch that "
-                "has been quiet for long must list again after an interruption.",
-            )
+        yield warn(
+            "bookmarks",
+            "not seen yet: servers send them once a minute, and only if there is news",
+            "See whether they come with --watch-for 150. Without bookmarks, a watch that has "
+            "been quiet for long must list again after an interruption.",
+        )
 
 
 def _number(found: Listed) -> str:

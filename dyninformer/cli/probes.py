@@ -24,7 +24,7 @@ Object: TypeAlias = dict[str, Any]
 
 NOTHING: Final = "dyninformer.doctor/probe=nothing"
 """Labels that no object has: the state of a large collection need not be sent for a probe."""
-_BOOKMARK_SECONDS: Final = 3  # a server sends one about two seconds before a watch's end
+_STREAM_SECONDS: Final = 5  # for the state of nothing, and its end mark
 
 
 class Line(NamedTuple):
@@ -94,16 +94,13 @@ class Probes:
     @contextmanager
     def streamed_state(self) -> Iterator[Iterator[Line] | Refusal]:
         """The lines of a streaming list of nothing."""
-        want = StreamState(max(1, int(self._patience)))
+        want = StreamState(_STREAM_SECONDS)
         with self._asked(self._empty, want, self._patience) as reply:
-            yield reply if isinstance(reply, Refusal) else _lines(reply)
-
-    @contextmanager
-    def bookmarked(self, version: str) -> Iterator[Iterator[Line] | Refusal]:
-        """The lines of a short watch of nothing, in which a bookmark is due."""
-        want = WatchFrom(version, _BOOKMARK_SECONDS)
-        with self._asked(self._empty, want, self._patience) as reply:
-            yield reply if isinstance(reply, Refusal) else _lines(reply)
+            if isinstance(reply, Refusal):
+                yield reply
+                return
+            reply.allow_silence(_STREAM_SECONDS + self._patience)  # it ends by itself before
+            yield _lines(reply)
 
     @contextmanager
     def watched(self, version: str, seconds: int) -> Iterator[SocketReply | Refusal]:

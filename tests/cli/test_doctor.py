@@ -1,0 +1,360 @@
+"""``dyninformer doctor``."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+import trustme
+from typer.testing import Result
+
+from dyninformer.cli.check_versions import allows
+from dyninformer.testing import ApiServer
+from dyninformer.testing.control_plane import ControlPlane
+from dyninformer.testing.faults import (
+    BlackHole,
+    ContentType,
+    EndEarly,
+    HttpStatus,
+    RawAnswer,
+    WithholdBookmarks,
+)
+from dyninformer.testing.kubeconfig import kubeconfig_text
+from tests.cli.conftest import Run
+from tests.documents import ROOT
+
+CRDS = ROOT / "examples" / "crd"
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+BROKEN = {"metadata": {"name": "dead.io"}, "versions": [{"version": "v1", "freshness": "Stale"}]}
+
+
+def levels(result: Result) -> dict[str, str]:
+    """The worst level of each check."""
+    found: dict[str, str] = {}
+    for level, check in re.findall(r"^(ok|warn|FAIL) +([^:]+):", result.stdout, re.MULTILINE):
+        found[check] = max(found.get(check, ""), level, key=["", "ok", "warn", "FAIL"].index)
+    return found
+
+
+def fix_of(result: Result, check: str) -> str:
+    """What is below the line of a check."""
+    found = re.search(rf"^(?:warn|FAIL) +{check}: .*\n +fix: (.+)$", result.stdout, re.MULTILINE)
+    assert found, result.stdout
+    return found[1]
+
+
+def test_a_cluster_where_all_is_well(run: Run) -> None:
+    """Each check has one line, and nothing needs a fix."""
+    result = run("doctor", "cert", "ipamblocks", "-n", "prod")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert set(levels(result).values()) == {"ok"}
+    assert set(levels(result)) == {
+        "versions", "configuration", "connection", "clock", "credentials", "server version",
+        "resource", "CRD", "access", "list", "watch", "streaming list", "bookmarks",
+    }  # fmt: skip
+    assert "fix:" not in result.stdout
+    assert "2 objects in namespace prod" in result.stdout
+    assert result.stdout.splitlines()[-1] == "20 checks: 0 FAIL, 0 warn"
+
+
+def test_a_program_gets_records(run: Run) -> None:
+    """Each with its resource, its level and its fix."""
+    result = run("doctor", "crt", "-o", "json")
+    told = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert told["ok"] is False
+    assert told["findings"][0]["level"] == "ok"
+    assert told["findings"][-1] == {
+        "check": "resource",
+        "level": "FAIL",
+        "found": "the server has no resource 'crt': did you mean certificates.cert-manager.io?",
+        "fix": "Spell it as `dyninformer resources` does, or install its CRD.",
+        "refused": False,
+        "resource": "crt",
+    }
+
+
+def test_no_token_is_ever_shown(server: ApiServer, run: Run) -> None:
+    """Neither where all is well nor where credentials are refused."""
+    with server.faults.add(HttpStatus(401, message=f"bad token {server.token[:3]}")):
+        refused = run("doctor", "cert")
+    assert refused.exit_code == 3
+    assert levels(refused)["credentials"] == "FAIL"
+    assert "Renew the credentials" in fix_of(refused, "credentials")
+    for result in (refused, run("doctor", "cert", "-o", "json")):
+        assert server.token not in result.output
+
+
+def test_no_configuration_names_where_it_was_looked_for(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing more can be checked."""
+    monkeypatch.setenv("KUBECONFIG", "/nonexistent/config")
+    result = run("doctor", "cert")
+    assert result.exit_code == 3
+    assert levels(result) == {"versions": "ok", "configuration": "FAIL"}
+    assert "/nonexistent/config" in result.stdout
+
+
+def test_a_refused_connection_is_unreachable(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With the address that was tried, and what to look at."""
+    with ApiServer() as stopped:
+        monkeypatch.setenv("KUBECONFIG", str(stopped.kubeconfig(tmp_path / "config")))
+        stopped.stop()
+        result = run("doctor", "cert")
+        assert stopped.url in result.stdout
+    assert result.exit_code == 3
+    assert levels(result)["connection"] == "FAIL"
+    assert "Is it running, and listening there?" in fix_of(result, "connection")
+
+
+@contextmanager
+def shown_certificate(certificate: trustme.LeafCert) -> Iterator[str]:
+    """The address of something that shows a certificate to all who come, and no more."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate.configure_cert(context)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return  # it is closed
+                try:
+                    context.wrap_socket(connection, server_side=True).close()
+                except OSError:
+                    connection.close()  # the client does not like what it sees
+
+        thread = threading.Thread(target=serve, name="certificate")
+        thread.start()
+        try:
+            yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("problem", "said", "fix"),
+    [
+        ("expired", "certificate has expired", "Renew the certificate"),
+        ("other name", "IP address mismatch", "tls-server-name"),
+        ("unknown", "unable to get local issuer", "certificate-authority in the kubeconfig"),
+    ],
+)
+def test_a_certificate_that_is_not_trusted_has_a_fix_of_its_own(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, problem: str, said: str, fix: str
+) -> None:
+    """Expired, for another name, and from an authority that nobody knows."""
+    authority, other = trustme.CA(), trustme.CA(organization_name="other")
+    now = datetime.now(UTC)
+    certificate = (other if problem == "unknown" else authority).issue_cert(
+        "192.0.2.1" if problem == "other name" else "127.0.0.1",
+        not_before=now - timedelta(days=9),
+        not_after=now + timedelta(days=-1 if problem == "expired" else 1),
+    )
+    config = tmp_path / "config"
+    with shown_certificate(certificate) as url:
+        config.write_text(kubeconfig_text(url, "token", authority.cert_pem.bytes()))
+        monkeypatch.setenv("KUBECONFIG", str(config))
+        result = run("doctor", "cert")
+    assert result.exit_code == 3
+    assert levels(result)["connection"] == "FAIL"
+    assert said in result.stdout
+    assert fix in fix_of(result, "connection")
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(3600, "behind"), (-3600, "ahead of")])
+def test_clocks_that_are_apart_are_told(
+    server: ApiServer, run: Run, seconds: int, said: str
+) -> None:
+    """Which one is ahead, and by how much."""
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
+    body = '{"gitVersion": "v1.36.3"}'
+    raw = (
+        f"HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
+    )
+    with server.faults.add(RawAnswer(raw.encode()), path="/version"):
+        result = run("doctor")
+    assert result.exit_code == 0
+    assert re.search(rf"warn +clock: this machine is 3[56]\d\d s {said} the server", result.stdout)
+    assert "NTP" in fix_of(result, "clock")
+
+
+def test_a_server_too_old_to_be_watched_fails(server: ApiServer, run: Run) -> None:
+    """And names the oldest that can be."""
+    answer = ContentType("application/json", body=b'{"gitVersion": "v1.15.12-eks"}')
+    with server.faults.add(answer, path="/version"):
+        result = run("doctor")
+    assert result.exit_code == 1
+    assert levels(result)["server version"] == "FAIL"
+    assert "1.16 is the oldest" in result.stdout
+
+
+def test_rights_that_lack_are_named_with_the_command_that_gives_them(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """For the namespaces that were asked for; the right to watch CRDs is only a warning."""
+    with ApiServer() as own:
+        own.install(CRDS)
+        token = own.access.add_user("system:serviceaccount:prod:bot")
+        own.access.allow("*", verbs=("list", "watch"), resources="certificates", namespaces="dev")
+        own.access.allow("*", verbs="list", resources="certificates", namespaces="prod")
+        monkeypatch.setenv("KUBECONFIG", str(own.kubeconfig(tmp_path / "config", token=token)))
+        result = run("doctor", "cert", "-n", "dev,prod")
+    assert result.exit_code == 3
+    assert "list and watch are allowed in namespace dev" in result.stdout
+    assert "may not watch certificates.cert-manager.io in namespace prod" in result.stdout
+    assert fix_of(result, "access") == (
+        "kubectl create role watch-certificates -n prod --verb=get,list,watch "
+        "--resource=certificates.cert-manager.io && kubectl create rolebinding "
+        "watch-certificates -n prod --role=watch-certificates --serviceaccount=prod:bot"
+    )
+    assert levels(result)["access to CRDs"] == "warn"
+    assert levels(result)["list"] == "ok"
+
+
+def test_a_watch_that_is_refused_though_rights_are_there_fails(server: ApiServer, run: Run) -> None:
+    """What stands between may refuse, too; the list is told apart."""
+    with server.faults.add(HttpStatus(403, message="not here"), verb="watch"):
+        result = run("doctor", "cert", "-n", "prod")
+    assert result.exit_code == 3
+    assert (levels(result)["access"], levels(result)["list"]) == ("ok", "ok")
+    assert "it cannot be watched in namespace prod: the server answers 403: not here" in (
+        result.stdout
+    )
+
+
+def test_without_streaming_lists_a_watch_still_works(server: ApiServer, run: Run) -> None:
+    """Ordinary lists are used; whether bookmarks come takes longer to see."""
+    with server.faults.add(HttpStatus(422), verb="watch", times=1, skip=1):
+        result = run("doctor", "cert", "-n", "prod")
+    assert result.exit_code == 0
+    assert levels(result)["streaming list"] == "warn"
+    assert "not offered (422); ordinary lists are used" in result.stdout
+    assert "--watch-for 150" in fix_of(result, "bookmarks")
+
+
+def test_bookmarks_that_are_withheld_are_not_waited_for_long(server: ApiServer, run: Run) -> None:
+    """Nobody waits for a minute; without the end mark a streaming list is of no use either."""
+    with server.faults.add(WithholdBookmarks()):
+        result = run("doctor", "cert", "-n", "prod")
+    assert result.exit_code == 0
+    assert (levels(result)["streaming list"], levels(result)["bookmarks"]) == ("warn", "warn")
+    assert "its end mark did not come; ordinary lists are used" in result.stdout
+
+
+def test_a_watch_that_is_silent_from_the_beginning_fails(server: ApiServer, run: Run) -> None:
+    """As behind a proxy that holds answers back."""
+    with server.faults.add(BlackHole(), verb="watch"):
+        result = run("doctor", "cert", "-n", "prod", "--request-timeout", "0.5")
+    assert result.exit_code == 3
+    assert "took the request and said nothing for 0.5 s" in result.stdout
+    assert levels(result)["watch"] == "FAIL"
+
+
+def test_a_watch_can_be_held_to_see_whether_it_is_cut(server: ApiServer, run: Run) -> None:
+    """And what the library does about it is said."""
+    args = ("doctor", "cert", "-n", "prod", "--watch-for", "0.2")
+    assert "idle watch: held for 0." in run(*args).stdout
+    with server.faults.add(EndEarly(), verb="watch", skip=2):
+        result = run(*args)
+    assert result.exit_code == 0
+    assert "the stream ended cleanly, before its time" in result.stdout
+    assert "loses no event" in fix_of(result, "idle watch")
+
+
+def test_a_broken_api_group_is_named(server: ApiServer, run: Run) -> None:
+    """It need not be the one that was asked for: kubectl stumbles over it, too."""
+    body = json.dumps({"kind": "APIGroupDiscoveryList", "items": [BROKEN]}).encode()
+    with server.faults.add(ContentType(AGGREGATED, body=body), path="/apis"):
+        result = run("doctor", "pods", "gizmos.dead.io")
+    assert result.exit_code == 1
+    assert "the API group dead.io/v1 is broken: its API server is not available" in result.stdout
+    assert fix_of(result, "discovery").startswith("kubectl get apiservice v1.dead.io ")
+    assert "These could not be asked, and may have it: dead.io/v1" in result.stdout
+
+
+def test_a_crd_that_is_not_established_fails(server: ApiServer, run: Run) -> None:
+    """With what the server says of it, and where it serves what was asked for."""
+    crd = server.get("customresourcedefinitions/certificates.cert-manager.io")
+    for each in crd["status"]["conditions"]:
+        each.update(status="False", message="the names are taken\x1b[31m")
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/*"
+    answer = ContentType("application/json", body=json.dumps(crd).encode())
+    with server.faults.add(answer, path=path):
+        result = run("doctor", "cert", "-n", "prod")
+    assert result.exit_code == 1
+    assert "is not established: the names are taken^[[31m" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["-o", "yaml"], "give one of text, json"),
+        (["cert", "-n", "prod", "-A"], "not both"),
+        (["--watch-for", "-1"], "--watch-for"),
+    ],
+)
+def test_wrong_usage_is_said_at_once(run: Run, args: list[str], said: str) -> None:
+    """Before anything is checked."""
+    result = run("doctor", *args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("clauses", "number", "allowed"),
+    [
+        ([">=29.0.0", "!=36.0.0"], "36.0.0", False),
+        ([">=29.0.0", "!=36.0.0"], "29.0", True),
+        ([">=1.15.0"], "1.9.9", False),
+        (["<3.0.0", ">=2.8.0"], "3", False),
+        (["==2.*"], "3", True),  # what is not understood forbids nothing
+        ([">=1"], "", False),
+    ],
+)
+def test_versions_are_compared_as_numbers(clauses: list[str], number: str, allowed: bool) -> None:
+    """As far as requirements here go."""
+    assert allows(clauses, number) is allowed
+
+
+@pytest.mark.real
+def test_a_real_server_is_well_too(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """And tells the same of a user without rights, and of a group that nobody serves."""
+    with ControlPlane(users={"dev": []}) as real:
+        real.install(CRDS)
+        monkeypatch.setenv("KUBECONFIG", str(real.kubeconfig()))
+        well = run("doctor", "cert", "ipamblocks", "-A", "--watch-for", "0.2")
+        assert (well.exit_code, set(levels(well).values())) == (0, {"ok"})
+        real.create(
+            {
+                "apiVersion": "apiregistration.k8s.io/v1",
+                "kind": "APIService",
+                "metadata": {"name": "v1.dead.io"},
+                "spec": {
+                    "group": "dead.io", "version": "v1", "groupPriorityMinimum": 100,
+                    "versionPriority": 1, "insecureSkipTLSVerify": True,
+                    "service": {"name": "gone", "namespace": "default"},
+                },
+            }
+        )  # fmt: skip
+        kubeconfig = real.kubeconfig(token=real.token_for("dev"))
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        poor = run("doctor", "cert", "-n", "prod")
+    assert poor.exit_code == 3
+    assert "dev may not list or watch certificates.cert-manager.io" in poor.stdout
+    assert levels(poor)["access to CRDs"] == "warn"
