@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dyninformer.conditions import Condition
@@ -15,29 +15,20 @@ from dyninformer.delivery.dispatch import Dispatcher
 from dyninformer.delivery.handlers import Filter, OnEvent, OnObject, OnUpdate, Paths
 from dyninformer.delivery.registration import Registration
 from dyninformer.delivery.stream import EventStream
-from dyninformer.errors import StoppedError, WaitTimeoutError
+from dyninformer.errors import StoppedError
 from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister
 from dyninformer.metrics import NO_METRICS, Metrics
-from dyninformer.options import (
-    DEFAULT_PAGE_SIZE,
-    IndexFunction,
-    ListOptions,
-    ResourceOptions,
-    Transform,
-)
+from dyninformer.options import IndexFunction, ResourceOptions, Transform
+from dyninformer.reflectors import Reflectors, Tweak, WatchErrorHandler
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.store import store as room
-from dyninformer.store import versions
 from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
 from dyninformer.threads import runs_for
-from dyninformer.waiting import wait_for
-from dyninformer.waking import Bell
-from dyninformer.watching.reflector import Reflector
-from dyninformer.watching.states import Scope
-from dyninformer.watching.status import InformerState, InformerStatus, merged
+from dyninformer.waiting import wait_for, wait_for_version
+from dyninformer.watching.status import InformerStatus
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -45,8 +36,6 @@ if TYPE_CHECKING:
 
 Object: TypeAlias = dict[str, Any]
 Names: TypeAlias = list[str]
-Tweak: TypeAlias = Callable[[ListOptions], None]
-WatchErrorHandler: TypeAlias = Callable[[Exception], object]
 
 
 class SharedIndexInformer:
@@ -68,7 +57,6 @@ class SharedIndexInformer:
     ) -> None:
         self.gvr = gvr
         self.options = options or ResourceOptions()
-        self._tweak = tweak_list_options
         self._owns_shared = shared is None
         self._shared = shared or Shared.connect(client, metrics=metrics)
         self._store = room.Store(
@@ -88,19 +76,20 @@ class SharedIndexInformer:
             metrics=self._shared.metrics,
             resync=self.options.resync or 0.0,
         )
+        self._reflectors = Reflectors(
+            gvr,
+            self.options,
+            self._store,
+            self._shared,
+            tweak=tweak_list_options,
+            on_synced=self._dispatcher.synced,
+        )
         self.lister = GenericLister(self._store, self.has_synced)
         """Reads of the cache."""
         self.store = Store(self._store)
         """The cache by key, in client-go's words."""
         self.indexer = Indexer(self._store)
         """The cache by key and by index, in client-go's words."""
-        self._on_watch_error: WatchErrorHandler | None = None
-        self._lock = threading.RLock()  # guards changes of the four below
-        self._changed = Bell()  # rings when one of them has changed
-        self._reflectors: tuple[Reflector, ...] = ()
-        self._started = False
-        self._synced = False
-        self._stopped = False
         _informers.add(self)
 
     # -- handlers ------------------------------------------------------------------------
@@ -158,19 +147,16 @@ class SharedIndexInformer:
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Have ``handler(error)`` called with each failure of a list or watch; before start."""
-        with self._lock:
-            self._check_not_started("set_watch_error_handler")
-            self._on_watch_error = handler
+        self._reflectors.set_watch_error_handler(handler)
 
     def set_transform(self, transform: Transform | None) -> None:
         """Transform each object before it is held (S17); before start."""
-        with self._lock:
-            self._check_not_started("set_transform")
+        self._reflectors.check_not_started("set_transform")
         self._store.set_transform(transform)
 
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
         """Add indexes, also while running (S15)."""
-        if self._stopped:
+        if self.is_stopped():
             raise StoppedError(f"the informer of {self.gvr} has stopped: no index can be added")
         self._store.add_indexers(indexers)
 
@@ -178,25 +164,14 @@ class SharedIndexInformer:
 
     def start(self) -> None:
         """Begin to list and watch, on threads of its own. Idempotent."""
-        with self._lock:
-            if self._stopped:
-                raise StoppedError(
-                    f"the informer of {self.gvr} has stopped: ask a running factory for a new one"
-                )
-            if self._started:
-                return
-            if not self._reflectors:
-                self._reflectors = self._make_reflectors()
-            for reflector in self._reflectors:
-                reflector.start()
-            self._started = True  # last: after an interrupt the next start goes on from there
+        self._reflectors.start()
 
     def run(self, stop: threading.Event) -> None:
         """Start, and return when ``stop`` is set or the informer is stopped otherwise."""
         self.start()
         try:
             # Two ends to wait for, and the caller's event cannot be woken by the other.
-            while not (stop.wait(0.1) or self._stopped):
+            while not (stop.wait(0.1) or self.is_stopped()):
                 pass
         finally:
             self.stop()
@@ -212,12 +187,7 @@ class SharedIndexInformer:
 
     def signal_stop(self) -> None:
         """Have everything stop, and wait for nothing. Again is fine, also after half of it."""
-        with self._lock:
-            self._stopped = True
-            reflectors = self._reflectors
-        self._changed.ring()
-        for reflector in reflectors:
-            reflector.stop()
+        self._reflectors.signal_stop()
         self._dispatcher.stop()
         if self._owns_shared:
             self._shared.close()
@@ -227,30 +197,27 @@ class SharedIndexInformer:
         if runs_for(self._shared.owner):
             return self._dispatcher.stuck()
         until = None if timeout is None else time.monotonic() + timeout
-        left = [
-            f"reflector {reflector.scope}"
-            for reflector in self._reflectors
-            if not reflector.join(_left(until))
-        ]
+        left = self._reflectors.wait_stopped(_left(until))
         left += self._dispatcher.wait_stopped(_left(until))
         return left + self._shared.wait_closed(_left(until)) if self._owns_shared else left
 
     def is_started(self) -> bool:
         """`start` was called."""
-        return self._started
+        return self._reflectors.started
 
     def is_stopped(self) -> bool:
         """It has been stopped, for good."""
-        return self._stopped
+        return self._reflectors.stopped
 
     def has_synced(self) -> bool:
         """The first whole state of every namespace is held; never false again."""
-        return self._synced
+        return self._reflectors.synced
 
     def wait_synced(self, timeout: float | None = None) -> bool:
         """Wait for `has_synced`; False at the timeout, or when it stops before."""
-        self._changed.wait_for(lambda: self._synced or self._stopped, timeout)
-        return self._synced
+        reflectors = self._reflectors
+        reflectors.wait_until(lambda: reflectors.synced or reflectors.stopped, timeout)
+        return reflectors.synced
 
     def last_sync_resource_version(self) -> str:
         """The newest version seen; of several namespaces the lowest, "" until all are synced."""
@@ -258,11 +225,7 @@ class SharedIndexInformer:
 
     def status(self) -> InformerStatus:
         """How it stands, and why."""
-        reflectors = self._reflectors
-        if not reflectors:
-            state = InformerState.STOPPED if self._stopped else InformerState.WAITING
-            return InformerStatus(state=state, objects=len(self._store))
-        return merged([each.status() for each in reflectors], len(self._store))
+        return self._reflectors.status()
 
     @property
     def controller(self) -> Controller:
@@ -291,56 +254,12 @@ class SharedIndexInformer:
 
     def wait_for_version(self, resource_version: str, timeout: float | None = None) -> None:
         """Wait until the cache has seen a version: the one that a write of yours returned."""
-        until = None if timeout is None else time.monotonic() + timeout
-        self._changed.wait_for(
-            lambda: self._stopped or self._has_seen(resource_version), _left(until)
-        )
-        if self._has_seen(resource_version):
-            return
-        if self._stopped:
-            raise StoppedError(f"the informer of {self.gvr} stopped while it was waited for")
-        raise WaitTimeoutError(
-            f"the cache of {self.gvr} has not seen version {resource_version} in {timeout} s: "
-            f"it is at {self.last_sync_resource_version() or 'none yet'}. "
-            f"{self.status().reason}".rstrip(),
-            None,
-        )
+        wait_for_version(self, self._reflectors.wait_until, resource_version, timeout)
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"
 
     # -- inside --------------------------------------------------------------------------
-
-    def _make_reflectors(self) -> tuple[Reflector, ...]:
-        options = self.options
-        asked = ListOptions(
-            options.label_selector or "",
-            options.field_selector or "",
-            options.page_size or DEFAULT_PAGE_SIZE,
-        )
-        if self._tweak is not None:
-            self._tweak(asked)
-        return tuple(
-            Reflector(
-                Scope(
-                    gvr=self.gvr,
-                    namespace=namespace,
-                    label_selector=asked.label_selector,
-                    field_selector=asked.field_selector,
-                    page_size=asked.limit,
-                    metadata_only=bool(options.metadata_only),
-                    watch_list=options.watch_list is not False,
-                ),
-                self._shared.source.conversation(),
-                self._store,
-                owner=self._shared.owner,
-                crds=self._shared.crds,
-                on_status=self._look_at_status,
-                on_failure=self._tell_failure,
-                metrics=self._shared.metrics,
-            )
-            for namespace in options.scopes
-        )
 
     def _pause(self) -> None:
         """Under the store's lock: several changes were published, and now there are no more."""
@@ -350,37 +269,11 @@ class SharedIndexInformer:
         """Under the store's lock: what changed goes to the handlers' queues."""
         self._dispatcher.publish(changes)
 
-    def _look_at_status(self) -> None:
-        """On a reflector's thread, after each step that changed how it stands."""
-        synced = not self._synced and all(each.synced for each in self._reflectors)
-        with self._lock:
-            # Never back to false: another reflector's thread may have seen all synced meanwhile.
-            self._synced = self._synced or synced
-        self._changed.ring()
-        if synced:  # after the informer itself: no handler is synced before it
-            self._dispatcher.synced()
-
-    def _tell_failure(self, error: Exception) -> None:
-        if self._on_watch_error is not None:
-            self._on_watch_error(error)
-
     def _after_fork(self) -> None:
         """In a child: a stopped informer with fresh locks, that answers from the fork's state."""
-        self._lock = threading.RLock()
-        self._changed = Bell()
-        self._stopped = True
+        self._reflectors.after_fork()
         self._dispatcher.after_fork()
         self._shared.after_fork()
-
-    def _check_not_started(self, what: str) -> None:
-        if self._stopped:
-            raise StoppedError(f"{what}: the informer of {self.gvr} has stopped")
-        if self._started:
-            raise RuntimeError(f"{what}: the informer of {self.gvr} is started; call it before")
-
-    def _has_seen(self, version: str) -> bool:
-        seen = self.last_sync_resource_version()
-        return bool(seen) and not versions.older(seen, version)
 
 
 def _left(until: float | None) -> float | None:

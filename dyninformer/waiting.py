@@ -1,8 +1,9 @@
-"""Waiting until an object of an informer's cache meets a condition."""
+"""Waiting until an informer's cache has an object as it should be, or a version."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 from dyninformer.conditions import Condition, met_when
@@ -10,9 +11,11 @@ from dyninformer.delivery.stream import EventStream
 from dyninformer.errors import StoppedError, WaitTimeoutError
 from dyninformer.indexer import Store
 from dyninformer.resource import GroupVersionResource
+from dyninformer.store import versions
 from dyninformer.watching.status import InformerStatus
 
 Object: TypeAlias = dict[str, Any]
+WaitUntil: TypeAlias = Callable[[Callable[[], bool], float | None], bool]
 
 
 class Informer(Protocol):
@@ -33,6 +36,9 @@ class Informer(Protocol):
 
     def wait_synced(self, timeout: float | None = None) -> bool:
         """Wait for the first whole state."""
+
+    def last_sync_resource_version(self) -> str:
+        """The newest version seen."""
 
     def is_stopped(self) -> bool:
         """For good."""
@@ -64,6 +70,28 @@ def wait_for(
             last = obj or last
             if not _another_event(key, stream, until):
                 raise _not_met(informer, key, condition, last, met.found(obj))
+
+
+def wait_for_version(
+    informer: Informer, wait_until: WaitUntil, version: str, timeout: float | None
+) -> None:
+    """See `SharedIndexInformer.wait_for_version`; ``wait_until`` looks after each change."""
+
+    def has_seen() -> bool:
+        seen = informer.last_sync_resource_version()
+        return bool(seen) and not versions.older(seen, version)
+
+    wait_until(lambda: informer.is_stopped() or has_seen(), timeout)
+    if has_seen():
+        return
+    if informer.is_stopped():
+        raise StoppedError(f"the informer of {informer.gvr} stopped while it was waited for")
+    raise WaitTimeoutError(
+        f"the cache of {informer.gvr} has not seen version {version} in {timeout} s: "
+        f"it is at {informer.last_sync_resource_version() or 'none yet'}. "
+        f"{informer.status().reason}".rstrip(),
+        None,
+    )
 
 
 def _until_synced(informer: Informer, until: float | None, what: str) -> None:

@@ -17,7 +17,6 @@ from dyninformer import (
     SharedIndexInformer,
     StoppedError,
     UnreachableError,
-    WaitTimeoutError,
 )
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus, Reset
@@ -235,22 +234,6 @@ def test_events_end_after_an_idle_time(server: ApiServer, synced: SharedIndexInf
     synced.wait_for_version(made["metadata"]["resourceVersion"], PATIENCE)
     assert [(e.type, e.name) for e in synced.events(idle_timeout=0.05)] == [("ADDED", "a")]
     assert list(synced.events(idle_timeout=0.05, initial=False)) == []
-
-
-# -- versions ---
-
-
-def test_a_version_of_ones_own_is_seen(server: ApiServer, synced: SharedIndexInformer) -> None:
-    """After it, reads have what was written."""
-    made = write(server, "a", x="1")
-    synced.wait_for_version(made["metadata"]["resourceVersion"], PATIENCE)
-    assert synced.lister.get("a", "default") == made
-
-
-def test_a_version_that_does_not_come_is_an_error(synced: SharedIndexInformer) -> None:
-    """It says where the cache is."""
-    with pytest.raises(WaitTimeoutError, match="it is at"):
-        synced.wait_for_version("999999999999", 0.05)
 
 
 def test_an_informer_shows_what_it_is(synced: SharedIndexInformer) -> None:

@@ -1,4 +1,4 @@
-"""Waiting until an object meets a condition."""
+"""Waiting until an object meets a condition, or a version is seen."""
 
 from __future__ import annotations
 
@@ -178,3 +178,19 @@ def test_a_wait_before_the_sync_says_why_there_is_none(
         until(lambda: informer.status().attempts)
         with pytest.raises(WaitTimeoutError, match="closed for lunch"):
             informer.wait_for("create", name="a", namespace="default", timeout=0.05)
+
+
+# -- versions ---
+
+
+def test_a_version_of_ones_own_is_seen(server: ApiServer, synced: SharedIndexInformer) -> None:
+    """After it, reads have what was written."""
+    made = write(server, "a", x="1")
+    synced.wait_for_version(made["metadata"]["resourceVersion"], PATIENCE)
+    assert synced.lister.get("a", "default") == made
+
+
+def test_a_version_that_does_not_come_is_an_error(synced: SharedIndexInformer) -> None:
+    """It says where the cache is."""
+    with pytest.raises(WaitTimeoutError, match="it is at"):
+        synced.wait_for_version("999999999999", 0.05)
