@@ -53,7 +53,8 @@ class ApiServer(Door):
     ``limits`` those of connections. ``seed`` makes uids and generated names the same in
     every run; ``controllers`` removes namespaces that are deleted, as a cluster does and
     a bare API server does not; ``controller_delay`` is how long CRDs and namespaces take
-    to follow what is written.
+    to follow what is written. ``port`` is the one to listen on, by default any that is
+    free; one that is taken is an OSError.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class ApiServer(Door):
         seed: int | None = None,
         controllers: bool = True,
         controller_delay: float = 0.0,
+        port: int = 0,
     ) -> None:
         self._clock = SystemClock()
         self._tls = tls
@@ -78,10 +80,14 @@ class ApiServer(Door):
             seed=seed, controllers=controllers, controller_delay=controller_delay,
         )  # fmt: skip
         self._thread = OwnerThread("dyninformer API server")
-        self._listener = Listener(
-            self._thread.loop, self._handle, self._clock.now,
-            limits=limits, tls=server_context() if tls else None,
-        )  # fmt: skip
+        try:
+            self._listener = Listener(
+                self._thread.loop, self._handle, self._clock.now,
+                limits=limits, tls=server_context() if tls else None, port=port,
+            )  # fmt: skip
+        except BaseException:
+            self._thread.close()
+            raise
         self._backend = Backend(
             cluster, settings, run=self._call, gate=self._gate, sever=self._listener.sever
         )

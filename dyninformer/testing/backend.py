@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from dyninformer.testing.api.access import MASTERS, Access
 from dyninformer.testing.api.request_info import read_request_info
 from dyninformer.testing.api.router import Api
+from dyninformer.testing.cluster import loading
 from dyninformer.testing.cluster.cluster import Cluster, Snapshot
+from dyninformer.testing.cluster.log import Key
 from dyninformer.testing.cluster.read_settings import ReadSettings
 from dyninformer.testing.exchange import Exchange
 from dyninformer.testing.faults.injection import Faults, Run
@@ -57,6 +60,17 @@ class Backend:
 
         self.faults.perform(exchange, info, user, serve)
         return exchange
+
+    def load(self, obj: Mapping[str, Any]) -> dict[str, Any]:
+        """Put an object in place as it is."""
+        return loading.load(self._cluster, self.objects.resource_of(obj), dict(obj))
+
+    def unload(self, obj: Mapping[str, Any]) -> bool:
+        """Take an object out at once; whether it was there."""
+        resource, metadata = self.objects.resource_of(obj), obj["metadata"]
+        namespace = metadata.get("namespace") or "default"
+        key = Key(namespace if resource.namespaced else "", metadata["name"])
+        return loading.unload(self._cluster, resource, key)
 
     def compact(self, revision: int | None = None) -> int:
         """Forget every state before ``revision``, and return it.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from dyninformer.testing.api.access import Access
 from dyninformer.testing.backend import Backend
 from dyninformer.testing.cluster.cluster import Snapshot
 from dyninformer.testing.faults.injection import Faults
 from dyninformer.testing.object_door import ObjectDoor
-from dyninformer.testing.objects import Objects
+from dyninformer.testing.objects import Object, Objects
 from dyninformer.testing.request_log import LoggedRequest
 
 T = TypeVar("T")
@@ -29,6 +29,20 @@ class Door(ObjectDoor):
 
     def _with_objects(self, act: Callable[[Objects], T]) -> T:
         return self._call(lambda: act(self._backend.objects))
+
+    # -- objects as they are -------------------------------------------------------------
+
+    def load(self, obj: Mapping[str, Any]) -> Object:
+        """Put an object in place just as it is, and return it as it is stored.
+
+        Its uid, creationTimestamp, status and all else that a create would not take are
+        kept; only the resourceVersion is this server's. What is there is written over.
+        """
+        return self._call(lambda: self._backend.load(obj))
+
+    def unload(self, obj: Mapping[str, Any]) -> bool:
+        """Take an object out at once, whatever finalizers it has; False if it is not there."""
+        return self._call(lambda: self._backend.unload(obj))
 
     # -- the state -----------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ class Objects:
 
     def create(self, obj: Mapping[str, Any], namespace: str | None = None) -> Object:
         """Create an object, in its own namespace, or in ``namespace``, or in "default"."""
-        resource = self._resource_of(obj)
+        resource = self.resource_of(obj)
         where = namespace or _namespace_of(obj)
         return self.ask("POST", _path(resource, where), body=obj)
 
@@ -136,13 +136,14 @@ class Objects:
         if isinstance(reference, str):
             resource, name = self._resolve(reference)
         else:
-            resource, name = self._resource_of(reference), reference["metadata"]["name"]
+            resource, name = self.resource_of(reference), reference["metadata"]["name"]
             namespace = namespace or _namespace_of(reference)
         if not name:
             raise ValueError(f'{reference!r} names no object: say "{resource.plural}/NAME"')
         return f"{_path(resource, namespace)}/{quote(name)}"
 
-    def _resource_of(self, obj: Mapping[str, Any]) -> Resource:
+    def resource_of(self, obj: Mapping[str, Any]) -> Resource:
+        """The resource that an object is of, by its apiVersion and kind."""
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if not api_version or not kind:
             raise ValueError("an object needs apiVersion and kind")

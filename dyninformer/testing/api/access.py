@@ -26,6 +26,7 @@ class User:
 
 
 ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
+_DENIED = "denied by a declared rule"
 UNSECURED = User("system:unsecured", (MASTERS, AUTHENTICATED))
 """Whoever comes without TLS and without a token: kubectl sends no token over plain HTTP."""
 
@@ -68,6 +69,8 @@ class Rule:
     resources: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    reason: str = ""
+    """What a refusal says besides who may not do what."""
     paths: tuple[str, ...] = ()
     """Paths that are no resources, ``/metrics`` or ``/apis/*``; such a rule reaches no resource."""
 
@@ -131,9 +134,9 @@ class Access:
         """Let ``user`` ("*" for all, "group:devs" for a group) do ``what``."""
         return self._declare(True, user, what)
 
-    def deny(self, user: str, **what: Unpack[What]) -> Rule:
-        """Forbid ``user`` ``what``, members of system:masters too."""
-        return self._declare(False, user, what)
+    def deny(self, user: str, *, reason: str = "", **what: Unpack[What]) -> Rule:
+        """Forbid ``user`` ``what``, members of system:masters too; the refusal says the reason."""
+        return self._declare(False, user, what, reason)
 
     def remove(self, rule: Rule) -> None:
         """Take back what `allow` or `deny` returned; idempotent."""
@@ -163,27 +166,29 @@ class Access:
         """What rules and system:masters say; None if they say nothing of it."""
         for rule in reversed(self._rules):
             if rule.matches(user, info):
-                return Decision(rule.allows, "" if rule.allows else "denied by a declared rule")
+                return Decision(rule.allows, "" if rule.allows else rule.reason or _DENIED)
         return Decision(allowed=True) if MASTERS in user.groups else None
 
-    def _declare(self, allows: bool, user: str, what: What) -> Rule:
+    def _declare(self, allows: bool, user: str, what: What, reason: str = "") -> Rule:
         given = cast("dict[str, Names]", what)
-        rule = Rule(allows, user, **{name: _tuple(value) for name, value in given.items()})
+        named = {name: _tuple(value) for name, value in given.items()}
+        rule = Rule(allows, user, **named, reason=reason)
         self._rules.append(rule)
         return rule
 
 
-def forbidden(user: User, info: RequestInfo) -> ApiError:
-    """The 403 as the real server words it."""
+def forbidden(user: User, info: RequestInfo, decision: Decision | None = None) -> ApiError:
+    """The 403 as the real server words it, with the reason if the decision has one."""
+    why = "" if decision is None or decision.reason in {"", _DENIED} else f": {decision.reason}"
     if not info.is_resource:
-        message = f'forbidden: User "{user.name}" cannot {info.verb} path "{info.path}"'
+        message = f'forbidden: User "{user.name}" cannot {info.verb} path "{info.path}"{why}'
         return _forbidden(message, {})
     full = f"{info.resource}.{info.group}" if info.group else info.resource
     what = f'{full} "{info.authorised_name}"' if info.authorised_name else full
     where = f'in the namespace "{info.namespace}"' if info.namespace else "at the cluster scope"
     message = (
         f'{what} is forbidden: User "{user.name}" cannot {info.verb} resource '
-        f'"{info.authorised_resource}" in API group "{info.group}" {where}'
+        f'"{info.authorised_resource}" in API group "{info.group}" {where}{why}'
     )
     details = {"name": info.authorised_name, "group": info.group, "kind": info.resource}
     return _forbidden(message, {key: value for key, value in details.items() if value})

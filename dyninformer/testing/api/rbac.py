@@ -120,8 +120,9 @@ class Rights:
 
     def check(self, user: User, info: RequestInfo) -> None:
         """Raise the 403 that says what is forbidden, unless it is allowed."""
-        if not self.decide(user, info).allowed:
-            raise forbidden(user, info)
+        decision = self.decide(user, info)
+        if not decision.allowed:
+            raise forbidden(user, info, decision)
 
 
 def _born_with(user: User) -> Iterator[Grant]:

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 class Listener:
     """A port on loopback that stays this server's from construction to `close`.
 
-    Everything happens on the thread of ``loop``.
+    Everything happens on the thread of ``loop``. ``port`` 0 is any that is free.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class Listener:
         *,
         limits: Limits | None = None,
         tls: ssl.SSLContext | None = None,
+        port: int = 0,
     ) -> None:
         self._loop = loop
         self._handle = handle
@@ -48,7 +49,7 @@ class Listener:
         self._limits = limits or Limits()
         self._tls = tls
         self._frames = Frames()
-        self._sock = _bound(0)
+        self._sock = _bound(port)
         self._listening = False
         self._greetings: dict[asyncio.Task[None], socket.socket] = {}
         self._wires: set[Wire] = set()
