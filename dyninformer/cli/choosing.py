@@ -58,10 +58,10 @@ class Choosing:
         event = watched.event
         if watched.first and not self._initial:
             return None
-        obj, old = event.object, event.old
-        type_ = self._type(event, obj, old)
+        type_ = shown_as(event, self._fits)
         if type_ is None:
             return None
+        obj, old = event.object, event.old
         values = self._texts(obj)
         changes: Changes = []
         if type_ == MODIFIED:
@@ -73,17 +73,6 @@ class Choosing:
     def fits(self, event: Event) -> bool:
         """There is an object now, and it is one of those that are watched."""
         return event.type is not EventType.DELETED and self._fits(event.object)
-
-    def _type(self, event: Event, obj: Object, old: Object | None) -> str | None:
-        gone = event.type is EventType.DELETED
-        was = obj if gone else old
-        now = not gone and self._fits(obj)
-        before = was is not None and self._fits(was)
-        if now and before:
-            return MODIFIED if event.type is EventType.UPDATED else None
-        if now:
-            return ADDED
-        return DELETED if before else None
 
     def _texts(self, obj: Object | None) -> Texts:
         """The paths' values, each as one text."""
@@ -100,3 +89,26 @@ class Choosing:
             for path, before, now in zip(self.paths, self._texts(old), values, strict=True)
             if before != now
         ]
+
+
+_TYPES: Final = {
+    EventType.ADDED: ADDED,
+    EventType.UPDATED: MODIFIED,
+    EventType.DELETED: DELETED,
+}
+
+
+def shown_as(event: Event, fits: Wanted | None) -> str | None:
+    """What an event is to those who watch only the objects that fit; None if it is nothing."""
+    if fits is None:
+        return _TYPES.get(event.type)
+    gone = event.type is EventType.DELETED
+    obj, old = event.object, event.old
+    was = obj if gone else old
+    now = not gone and fits(obj)
+    before = was is not None and fits(was)
+    if now and before:
+        return MODIFIED if event.type is EventType.UPDATED else None
+    if now:
+        return ADDED
+    return DELETED if before else None

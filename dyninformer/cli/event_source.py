@@ -21,6 +21,7 @@ Say: TypeAlias = Callable[[str], object]
 Resources: TypeAlias = list[ResolvedResource]
 Words: TypeAlias = Sequence[str]
 Names: TypeAlias = list[str]
+GVRs: TypeAlias = list[GroupVersionResource]
 
 WILDCARDS: Final = frozenset("*?[")
 _LOOK_SECONDS: Final = 0.1
@@ -71,6 +72,11 @@ class EventSource:
         self._first = {each.gvr for each in informers}
         for each in informers:
             each.informer.add_event_handler(on_event=self._put, name="watch")
+
+    @property
+    def followed(self) -> GVRs:
+        """What is listened to now, sorted."""
+        return sorted(self._known or self._first or ())
 
     def get(self, timeout: float) -> Watched | None:
         """The next event; None if none comes in time."""

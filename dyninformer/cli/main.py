@@ -33,6 +33,9 @@ COMMANDS = {
     "wait": Listed("wait", "Wait until objects meet a condition."),
     "count": Listed("count", "Count objects by what a path finds in them, live."),
     "doctor": Listed("doctor", "Say why a watch does not work."),
+    "record": Listed("record", "Keep what happens in a file, to be played again."),
+    "replay": Listed("replay", "Play a recording on an API server of its own."),
+    "serve": Listed("serve", "Serve YAML and JSON files as a read-only API."),
     "demo": Listed("demo", "See it work, on a cluster in this process."),
     "resources": Listed("resources", "List what the server has, with every spelling."),
 }

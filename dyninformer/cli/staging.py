@@ -1,0 +1,181 @@
+"""Objects of elsewhere put on an embedded server, with the resources and namespaces they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from dyninformer.cli.recording import Resource
+from dyninformer.testing import ApiError, ApiServer
+from dyninformer.testing.cluster.builtins import BUILTINS
+
+Object: TypeAlias = dict[str, Any]
+Known: TypeAlias = set[str]
+Versions: TypeAlias = dict[str, list[str]]
+
+CRD: Final = "CustomResourceDefinition"
+CRD_API: Final = "apiextensions.k8s.io/v1"
+
+_BUILT_IN: Final = {(each.group, each.plural): each.api_version for each in BUILTINS}
+_UNAPPROVED: Final = {"api-approved.kubernetes.io": "unapproved, served from a file"}
+_OF_ITS_PLACE: Final = ("name", "labels", "annotations")
+
+
+class RefusedError(ValueError):
+    """What cannot be served, and why."""
+
+
+class Stage:
+    """Puts objects on a server as they are. For one thread."""
+
+    def __init__(self, server: ApiServer, namespace: str = "default") -> None:
+        self._server = server
+        self._namespace = namespace
+        self._namespaces: Known = set()
+        self._kinds = {(each.api_version, each.kind) for each in BUILTINS}
+        self._defined: Known = set()
+        """CRDs that came as objects."""
+        self._made: Versions = {}
+        """By CRD: the versions that one made here has."""
+
+    def serve(self, resource: Resource) -> None:
+        """Have a resource served; nothing is done if it is. RefusedError if it cannot be."""
+        gvr = resource.parsed
+        built_in = _BUILT_IN.get((gvr.group, gvr.resource))
+        if built_in == gvr.group_version or (gvr.group_version, resource.kind) in self._kinds:
+            return
+        if built_in is not None or gvr.group_resource in self._defined:
+            raise RefusedError(f"{resource.kind} of {gvr.group_version}: another version is served")
+        if "." not in gvr.group:
+            raise RefusedError(
+                f"{resource.kind} of {gvr.group_version}: this server has no such kind"
+            )
+        versions = [*self._made.get(gvr.group_resource, ()), gvr.version]
+        try:
+            self._server.install(_definition(resource, versions))
+        except (ApiError, TimeoutError, ValueError) as error:
+            raise RefusedError(f"{resource.kind} of {gvr.group_version}: {error}") from None
+        self._made[gvr.group_resource] = versions
+        self._kinds.add((gvr.group_version, resource.kind))
+
+    def put(self, obj: Object) -> None:
+        """Put an object in place; RefusedError if that cannot be."""
+        try:
+            if is_crd(obj):
+                self._define(_installable(obj))
+            else:
+                self._server.load(self._placed(_whole(obj)))
+        except (ApiError, LookupError, TimeoutError, TypeError, ValueError) as error:
+            raise RefusedError(f"{told(obj)}: {error}") from None
+
+    def remove(self, obj: Object) -> None:
+        """Take an object out; nothing is done if it is not there."""
+        try:
+            if is_crd(obj):
+                self._server.delete(f"customresourcedefinitions/{obj['metadata']['name']}")
+            else:
+                self._server.unload(self._placed(obj))
+        except (ApiError, LookupError, TypeError, ValueError) as error:
+            if not (isinstance(error, ApiError) and error.code == 404):
+                raise RefusedError(f"{told(obj)}: {error}") from None
+
+    def _define(self, crd: Object) -> None:
+        self._server.install(crd)
+        spec = crd["spec"]
+        self._defined.add(crd["metadata"]["name"])
+        self._kinds.update(
+            (f"{spec['group']}/{each['name']}", spec["names"]["kind"])
+            for each in spec["versions"]
+            if each.get("served")
+        )
+
+    def _placed(self, obj: Object) -> Object:
+        """The object in its namespace, which is made if it is not there."""
+        namespace = obj["metadata"].get("namespace") or self._namespace
+        if namespace not in self._namespaces and obj.get("kind") != "Namespace":
+            about = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            try:
+                self._server.create(about)
+            except ApiError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+            self._namespaces.add(namespace)
+        return {**obj, "metadata": {**obj["metadata"], "namespace": namespace}}
+
+
+def is_crd(obj: Mapping[str, Any]) -> bool:
+    """Whether an object is the definition of others."""
+    return obj.get("kind") == CRD and str(obj.get("apiVersion")).startswith("apiextensions.k8s.io/")
+
+
+def told(obj: Mapping[str, Any]) -> str:
+    """An object's kind and name, for messages."""
+    metadata = obj.get("metadata")
+    head: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
+    namespace = f"{head['namespace']}/" if head.get("namespace") else ""
+    return f"{obj.get('kind')} {namespace}{head.get('name')}"
+
+
+def _whole(obj: Object) -> Object:
+    """The object with what a server gives at once: a namespace that was never anywhere is open."""
+    if obj.get("kind") == "Namespace" and obj.get("apiVersion") == "v1":
+        return {"status": {"phase": "Active"}, **obj}
+    return obj
+
+
+def _installable(crd: Object) -> Object:
+    """A CRD of another cluster as one would create it here.
+
+    Its state there (terminating, not established) is not to be had: its objects would go.
+    """
+    metadata = {name: crd["metadata"][name] for name in _OF_ITS_PLACE if name in crd["metadata"]}
+    annotations = {**_UNAPPROVED, **(metadata.get("annotations") or {})}
+    return {
+        "apiVersion": crd["apiVersion"],
+        "kind": CRD,
+        "metadata": {**metadata, "annotations": annotations},
+        "spec": crd.get("spec"),
+    }
+
+
+def _definition(resource: Resource, versions: Iterable[str]) -> Object:
+    """A CRD that takes every object of a resource as it is."""
+    gvr = resource.parsed
+    columns = [
+        {
+            "name": each.name,
+            "type": each.type,
+            "jsonPath": each.path,
+            **({"priority": each.priority} if each.priority else {}),
+        }
+        for each in resource.columns
+    ]
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": CRD_API,
+        "kind": CRD,
+        "metadata": {"name": gvr.group_resource, "annotations": _UNAPPROVED},
+        "spec": {
+            "group": gvr.group,
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "names": {
+                "plural": gvr.resource,
+                "singular": resource.singular or resource.kind.lower(),
+                "kind": resource.kind,
+                "listKind": f"{resource.kind}List",
+                "shortNames": list(resource.short_names),
+                "categories": list(resource.categories),
+            },
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": not at,
+                    "schema": {"openAPIV3Schema": schema},
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": columns,
+                }
+                for at, version in enumerate(versions)
+            ],
+        },
+    }
