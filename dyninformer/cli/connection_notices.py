@@ -39,9 +39,8 @@ class ConnectionNotices:
         back: dict[str, Names] = {}
         for gvr, status in statuses.items():
             if status.state in _TROUBLE and gvr not in self._lost:
-                since = self._lost[gvr] = _since(status)
-                what = f"{_TROUBLE[status.state]} {_clock(since)}"
-                lost.setdefault((what, status.reason), []).append(gvr.group_resource)
+                self._lost[gvr] = _since(status)
+                lost.setdefault((trouble(status), status.reason), []).append(gvr.group_resource)
             elif status.state is InformerState.WATCHING and gvr in self._lost:
                 since = self._lost.pop(gvr)
                 back.setdefault(_clock(since), []).append(gvr.group_resource)
@@ -51,6 +50,16 @@ class ConnectionNotices:
             self._say(f"{_now()} {what}: {', '.join(names)}: {visible(reason)}")
         for moment, names in back.items():
             self._say(f"{_now()} connected again: {', '.join(names)}, away since {moment}")
+
+
+def trouble(status: InformerStatus) -> str:
+    """What is wrong, and since when; nothing if the informer is watching, or about to.
+
+    >>> trouble(InformerStatus(state=InformerState.WATCHING))
+    ''
+    """
+    words = _TROUBLE.get(status.state)
+    return f"{words} {_clock(_since(status))}" if words else ""
 
 
 def _since(status: InformerStatus) -> datetime:

@@ -23,7 +23,7 @@ Cells: TypeAlias = list[str]
 Paths: TypeAlias = Sequence[str]
 
 _TIME: Final = "%H:%M:%S"
-_COLOURS: Final = {ADDED: "green", MODIFIED: "yellow", DELETED: "red"}
+COLOURS: Final = {ADDED: "green", MODIFIED: "yellow", DELETED: "red"}
 _SIGNS: Final = {PLUS: "green", MINUS: "red"}
 _GENERATION: Final = ".metadata.generation"
 _PATHS: Final = 3  # that a row names of what changed; --diff shows all
@@ -72,7 +72,7 @@ class Rows:
         for heading in headings:
             yield Line(heading)
         start = len(cells[0]) + 3
-        yield Line(text, _COLOURS[seen.type], start, start + len(seen.type))
+        yield Line(text, COLOURS[seen.type], start, start + len(seen.type))
 
     def _values(self, seen: Seen) -> Cells:
         """What the paths find, behind an arrow where it was something else."""
@@ -93,7 +93,7 @@ class Diffs:
         note = f" ({_MISSED})" if seen.missed else ""
         yield Line(
             f"{head}{full_name(seen)}{inside}{note}",
-            _COLOURS[seen.type],
+            COLOURS[seen.type],
             len(head) - len(seen.type) - 1,
             len(head) - 1,
         )

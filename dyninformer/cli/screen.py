@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from dyninformer.cli.event_lines import Lines
+from dyninformer.cli.event_lines import Line, Lines
 
 
 class Screen:
@@ -24,10 +24,7 @@ class Screen:
             if self._console is None:
                 typer.echo(line.text)
                 continue
-            text = Text(line.text)
-            if line.colour:
-                text.stylize(line.colour, line.start, line.end)
-            self._console.print(text, soft_wrap=True)
+            self._console.print(coloured(line), soft_wrap=True)
 
     def check_reader(self) -> None:
         """BrokenPipeError if the reader of a pipe has gone, though there is nothing to print."""
@@ -41,3 +38,11 @@ class Screen:
         poll.register(number, 0)  # errors and ends are told unasked
         if any(told & (select.POLLERR | select.POLLNVAL) for _, told in poll.poll(0)):
             raise BrokenPipeError
+
+
+def coloured(line: Line) -> Text:
+    """A line as a terminal shows it."""
+    text = Text(line.text)
+    if line.colour:
+        text.stylize(line.colour, line.start, line.end)
+    return text
