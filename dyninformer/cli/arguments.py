@@ -64,7 +64,8 @@ Context: TypeAlias = Annotated[
 Output: TypeAlias = Annotated[
     str,
     typer.Option("-o", "--output", metavar="FORM",
-                 help="table, wide, yaml, json, ndjson, name, jsonpath=..., custom-columns=...",
+                 help="table, wide, csv, yaml, json, ndjson, name, jsonpath=..., "
+                      "custom-columns=...",
                  rich_help_panel=_HOW),
 ]  # fmt: skip
 NoHeaders: TypeAlias = Annotated[

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from dyninformer.cli.choosing import ADDED, DELETED, MODIFIED, Seen
 from dyninformer.cli.output import Form
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display import forms
-from dyninformer.display.columns import Columns, custom_columns, row
+from dyninformer.display.columns import Columns, row
 from dyninformer.display.diff import ADDED as PLUS
 from dyninformer.display.diff import REMOVED as MINUS
 from dyninformer.display.diff import diff_lines
@@ -131,16 +131,23 @@ class Objects:
             yield Line(forms.as_yaml([shown], one=True))
 
 
-class CustomRows:
-    """The columns that were asked for, in a table that grows."""
+class PlainRows:
+    """Rows as get shows them, in a table that grows; ``events`` adds what happened."""
 
-    def __init__(self, argument: str, *, events: bool, show_headings: bool) -> None:
-        self._columns = custom_columns(argument)
+    def __init__(self, form: Form, columns: Columns, *, events: bool, show_headings: bool) -> None:
+        self._columns = columns
         self._events = events
-        headings = [each.heading for each in self._columns]
+        headings = [each.heading for each in columns]
         if events:
             headings.insert(0, "event")
-        self._table = Table(headings, show_headings=show_headings)
+        self._table = form.rows(headings, show_headings=show_headings)
+        if events:
+            self._table.make_room([(MODIFIED, "")])  # the longest
+
+    def make_room(self, objects: Iterable[Object]) -> None:
+        """Line up what is there already, though it comes object by object."""
+        event = [""] if self._events else []
+        self._table.make_room([*event, *row(self._columns, obj)] for obj in objects)
 
     def lines(self, seen: Seen) -> Lines:
         """One row."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from dyninformer.cli import arguments
 from dyninformer.cli.connection import Namespaces, Target
 from dyninformer.cli.failing import FAILED, WRONG_USAGE, CommandError
+from dyninformer.cli.get_watching import Watching
 from dyninformer.cli.output import Form, printed
 from dyninformer.cli.where import Wanted, wanted
 from dyninformer.discovery import ResolvedResource
@@ -22,6 +23,8 @@ Objects: TypeAlias = list[Object]
 Names: TypeAlias = list[str]
 Asked: TypeAlias = list[tuple[ResolvedResource, GenericInformer]]
 
+_CHANGES = "What changes"
+
 
 def command(
     resource: arguments.Resource,
@@ -34,15 +37,32 @@ def command(
     where: arguments.Where = None,
     output: arguments.Output = "table",
     sort_by: arguments.SortBy = None,
+    watch: Annotated[
+        bool,
+        typer.Option("-w", "--watch", help="Go on with what changes.", rich_help_panel=_CHANGES),
+    ] = False,
+    watch_only: Annotated[
+        bool,
+        typer.Option("--watch-only", help="Only what changes.", rich_help_panel=_CHANGES),
+    ] = False,
+    output_watch_events: Annotated[
+        bool,
+        typer.Option(
+            "--output-watch-events",
+            help="With -w, the type of each event, too.",
+            rich_help_panel=_CHANGES,
+        ),
+    ] = False,
     no_headers: arguments.NoHeaders = False,
     kubeconfig: arguments.Kubeconfig = None,
     context: arguments.Context = None,
     request_timeout: arguments.SyncTimeout = 30.0,
 ) -> None:
-    r"""Show objects, once.
+    r"""Show objects, once or as they change.
 
     Several resources go with commas. A name that is not there is told on stderr, and makes
-    the exit code 1; nothing to show is no failure.
+    the exit code 1; nothing to show is no failure. With `-w` it goes on with what changes,
+    through restarts of the server, until Ctrl-C (130).
 
     For example:
 
@@ -52,16 +72,23 @@ def command(
     $ dyninformer get cert shop -n prod -o yaml
     $ dyninformer get cert -A --where .spec.issuerRef.name=letsencrypt --sort-by .metadata.name
     $ dyninformer get cert -A -o custom-columns=NAME:.metadata.name,HOSTS:.spec.dnsNames[*]
+    $ dyninformer get cert -A -o csv
     $ dyninformer get ipamblocks -o 'jsonpath={range .items[*]}{.spec.cidr}{"\n"}{end}'
     ```
     """
     form, fits = Form.parse(output), wanted(where)
+    if sort_by and (watch or watch_only):
+        raise CommandError("-w shows rows as they come: leave --sort-by out", code=WRONG_USAGE)
+    if output_watch_events and not (watch or watch_only):
+        raise CommandError("--output-watch-events goes with -w", code=WRONG_USAGE)
     if sort_by:
         JSONPath(sort_by)  # a path that cannot be read is refused before anything is asked
     if names and (selector or field_selector):
         raise CommandError("give names or a selector, not both", code=WRONG_USAGE)
     if names and len(names) == 1:
         field_selector = f"metadata.name={names[0]}"  # the server need not send all the others
+    if form.kind == "csv" and not form.argument and "," in resource:
+        raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
     target = Target(
         kubeconfig=kubeconfig,
         context=context,
@@ -72,33 +99,60 @@ def command(
         timeout=request_timeout,
     )
     with target.connected() as factory:
-        asked: Asked = []
-        for each in dict.fromkeys(resource.split(",")):
-            found = target.resolved(factory, each)
-            asked.append((found, target.informer(factory, found)))
-        target.sync(factory)
-        shown = [
-            (each, _chosen(informer, names, fits, sort_by)) for each, informer in asked
-        ]  # fmt: skip
-        missing = [line for each, informer in asked for line in _missing(each, informer, names)]
-        text = printed(
-            form,
-            factory.discovery,
-            shown,
-            one=bool(names) and len(names or ()) == 1 and len(asked) == 1,
-            headings=not no_headers,
-            with_namespace=len(target.namespaces_of(factory, asked[0][0])) > 1 or all_namespaces,
-        )
-        nothing = _nothing(target, factory, asked)
-    single_gone = bool(missing) and not any(objects for _, objects in shown)
-    if form.is_table and not text and not missing:
-        typer.echo(nothing, err=True)
-    elif text and not single_gone:
-        typer.echo(text, nl=form.kind != "jsonpath")
+        if watch or watch_only:
+            Watching(
+                names=names or [],
+                fits=fits,
+                form=form,
+                only_changes=watch_only,
+                events=output_watch_events,
+                headings=not no_headers,
+            ).run(target, factory, resource)
+            return
+        missing = _print_once(
+            target, factory, resource,
+            names=names, fits=fits, form=form, sort_by=sort_by, headings=not no_headers,
+        )  # fmt: skip
     for line in missing:
         typer.echo(line, err=True)
     if missing:
         raise typer.Exit(FAILED)
+
+
+def _print_once(
+    target: Target,
+    factory: DynamicSharedInformerFactory,
+    resource: str,
+    *,
+    names: Names | None,
+    fits: Wanted,
+    form: Form,
+    sort_by: str | None,
+    headings: bool,
+) -> Names:
+    """Print what is there; what to say of the names that are not."""
+    asked: Asked = []
+    for each in dict.fromkeys(resource.split(",")):
+        found = target.resolved(factory, each)
+        asked.append((found, target.informer(factory, found)))
+    target.sync(factory)
+    shown = [(each, _chosen(informer, names, fits, sort_by)) for each, informer in asked]
+    missing = [line for each, informer in asked for line in _missing(each, informer, names)]
+    spaces = target.namespaces_of(factory, asked[0][0])
+    text = printed(
+        form,
+        factory.discovery,
+        shown,
+        one=bool(names) and len(names or ()) == 1 and len(asked) == 1,
+        headings=headings,
+        with_namespace=len(spaces) > 1 or target.all_namespaces,
+    )
+    single_gone = bool(missing) and not any(objects for _, objects in shown)
+    if form.is_table and not text and not missing:
+        typer.echo(_nothing(target, factory, asked), err=True)
+    elif text and not single_gone:
+        typer.echo(text, nl=form.kind != "jsonpath")
+    return missing
 
 
 def _chosen(

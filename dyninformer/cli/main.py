@@ -28,7 +28,7 @@ class Listed:
 
 
 COMMANDS = {
-    "get": Listed("get", "Show objects, once."),
+    "get": Listed("get", "Show objects, once or as they change."),
     "watch": Listed("watch", "Show what changes, as it changes."),
     "wait": Listed("wait", "Wait until objects meet a condition."),
     "count": Listed("count", "Count objects by what a path finds in them, live."),

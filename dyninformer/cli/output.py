@@ -10,15 +10,17 @@ from dyninformer.cli.failing import WRONG_USAGE, CommandError
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display import forms
 from dyninformer.display.columns import Column, Columns, custom_columns, row, table_columns
+from dyninformer.display.quoting import CsvTable
 from dyninformer.display.table import Table
 from dyninformer.store.jsonpath import JSONPath
 
 Object: TypeAlias = dict[str, Any]
 Objects: TypeAlias = list[Object]
+Headings: TypeAlias = list[str]
 Found: TypeAlias = Sequence[tuple[ResolvedResource, Objects]]
 
-_PLAIN = ("table", "wide", "yaml", "json", "ndjson", "name")
-_WITH_ARGUMENT = ("jsonpath", "custom-columns")
+_PLAIN = ("table", "wide", "csv", "yaml", "json", "ndjson", "name")
+_WITH_ARGUMENT = ("jsonpath", "custom-columns", "csv")
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Form:
         if text not in _PLAIN:
             raise CommandError(
                 f"-o {text}: give one of {', '.join(_PLAIN)}, jsonpath=TEMPLATE, "
-                "custom-columns=HEADING:PATH,...",
+                "custom-columns=HEADING:PATH,... or csv=HEADING:PATH,...",
                 code=WRONG_USAGE,
             )
         return cls(text)
@@ -48,6 +50,16 @@ class Form:
     def is_table(self) -> bool:
         """People read it, and want to be told of nothing; programs get an empty list."""
         return self.kind in ("table", "wide")
+
+    @property
+    def is_tabular(self) -> bool:
+        """It has columns, of one resource or of any."""
+        return self.is_table or self.kind in ("custom-columns", "csv")
+
+    def rows(self, headings: Headings, *, show_headings: bool) -> Table | CsvTable:
+        """An empty table of this form."""
+        kind = CsvTable if self.kind == "csv" else Table
+        return kind(headings, show_headings=show_headings)
 
     def columns(
         self,
@@ -58,12 +70,12 @@ class Form:
         with_kind: bool = False,
     ) -> Columns:
         """The columns of a table of this form; ``with_kind`` tells names of several kinds apart."""
-        if self.kind == "custom-columns":
+        if self.is_tabular and self.argument:
             return custom_columns(self.argument)
         made = table_columns(
             resource.gvr,
             discovery.columns(resource.gvr),
-            wide=self.kind == "wide",
+            wide=self.kind != "table",
             with_namespace=with_namespace and resource.namespaced,
         )
         if with_kind:
@@ -84,7 +96,7 @@ def printed(
     with_namespace: bool,
 ) -> str:
     """The objects of each resource, in a form; ``one``: asked for by a single name."""
-    if form.is_table or form.kind == "custom-columns":
+    if form.is_tabular:
         tables = []
         for resource, objects in found:
             if not objects and form.is_table:
@@ -92,7 +104,7 @@ def printed(
             columns = form.columns(
                 discovery, resource, with_namespace=with_namespace, with_kind=len(found) > 1
             )
-            table = Table([each.heading for each in columns], show_headings=headings)
+            table = form.rows([each.heading for each in columns], show_headings=headings)
             tables.append("\n".join(table.lines(row(columns, obj) for obj in objects)))
         return ("\n\n" if form.is_table else "\n").join(tables)
     objects = [forms.without_managed_fields(obj) for _, each in found for obj in each]

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 import typer
 
 from dyninformer.cli import arguments, completion
-from dyninformer.cli.choosing import Choosing, Seen
+from dyninformer.cli.choosing import Choosing
 from dyninformer.cli.connection import Target
-from dyninformer.cli.connection_notices import ConnectionNotices
 from dyninformer.cli.durations import seconds
-from dyninformer.cli.event_lines import CustomRows, Diffs, Lined, Objects, Rows, rows
+from dyninformer.cli.event_lines import Diffs, Lined, Objects, PlainRows, Rows, rows
+from dyninformer.cli.event_loop import EventLoop, say
 from dyninformer.cli.event_source import EventSource
 from dyninformer.cli.executing import Executing
-from dyninformer.cli.failing import OUT_OF_TIME, WRONG_USAGE, CommandError
+from dyninformer.cli.failing import WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
-from dyninformer.cli.screen import Screen
 from dyninformer.cli.where import wanted
 from dyninformer.conditions import Met, met_when
-from dyninformer.delivery.events import Event
+from dyninformer.display.columns import Columns, custom_columns
 from dyninformer.factory import DynamicSharedInformerFactory
 
 Words: TypeAlias = list[str]
 
-_LOOK_SECONDS = 0.2  # between two looks at the connection and at the reader of the pipe
 _KUBECTLS = ("condition=", "jsonpath=")
 _WHAT = "What is shown"
 _DO = "What is done"
@@ -140,7 +136,7 @@ def command(
     if diff and not form.is_table:
         raise CommandError("--diff is a form of its own: leave -o out", code=WRONG_USAGE)
     choosing = Choosing(wanted(where), on or [], initial=not no_initial)
-    executing = Executing(execute, shell=shell, say=_say) if execute is not None else None
+    executing = Executing(execute, shell=shell, say=say) if execute is not None else None
     met = _met(until) if until is not None else None
     length = seconds(timeout) if timeout is not None else math.inf
     target = Target(
@@ -159,72 +155,33 @@ def command(
             lined = Diffs()
         elif form.is_table:
             lined = _table(form, target, factory, source, choosing, headings=not no_headers)
-        elif form.kind == "custom-columns":
-            lined = CustomRows(
-                form.argument, events=output_watch_events, show_headings=not no_headers
+        elif form.is_tabular:
+            columns = _columns(form, target, factory, source)
+            lined = PlainRows(
+                form, columns, events=output_watch_events, show_headings=not no_headers
             )
         else:
             lined = Objects(form, events=output_watch_events)
-        source.begin(_say)
-        _Watching(factory, source, choosing, lined, executing, met).run(length)
-
-
-@dataclass
-class _Watching:
-    """The loop, on the command's own thread."""
-
-    factory: DynamicSharedInformerFactory
-    source: EventSource
-    choosing: Choosing
-    lined: Lined
-    executing: Executing | None
-    met: Met | None
-
-    def run(self, length: float) -> None:
-        """Show events until the time is over, or one meets what is waited for."""
-        screen = Screen()
-        notices = ConnectionNotices(self.factory.status, _say)
-        until, looked = time.monotonic() + length, -math.inf
-        while True:
-            now = time.monotonic()
-            if now - looked >= _LOOK_SECONDS:
-                looked = now
-                notices.look()
-                self.source.look(_say)
-                screen.check_reader()
-            watched = self.source.get(min(_LOOK_SECONDS, until - now))
-            if watched is not None:
-                seen = self.choosing.seen(watched)
-                if seen is not None:
-                    screen.show(self.lined.lines(seen))
-                    self._execute(seen)
-                if self._ends(watched.event):
-                    return
-            # What was there already is shown whole; a stream without a pause ends in time.
-            if time.monotonic() >= until and (watched is None or not watched.first):
-                break
-        if self.met is not None:
-            raise CommandError("timed out: no object has met --until", code=OUT_OF_TIME)
-
-    def _execute(self, seen: Seen) -> None:
-        if self.executing is not None:
-            event = seen.event
-            facts = {
-                "namespace": event.namespace,
-                "name": event.name,
-                "event": seen.type,
-                "kind": str(seen.object.get("kind") or ""),
-                "resource": event.gvr.group_resource,
-            }
-            self.executing.run(seen.object, facts)
-
-    def _ends(self, event: Event) -> bool:
-        return self.met is not None and self.choosing.fits(event) and self.met(event.object)
+        source.begin(say)
+        EventLoop(factory, source, choosing, lined, executing, met).run(length)
 
 
 def _met(until: str) -> Met:
     """What ``--until`` means: kubectl's words, or a path with a value."""
     return met_when(until if until.startswith(_KUBECTLS) else f"jsonpath={until}")
+
+
+def _columns(
+    form: Form, target: Target, factory: DynamicSharedInformerFactory, source: EventSource
+) -> Columns:
+    """Those that were asked for, or else those of the one resource."""
+    if form.argument:
+        return custom_columns(form.argument)
+    if len(source.resources) != 1 or source.patterns:
+        raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
+    spaces = target.namespaces_in(factory)
+    several = spaces == [""] or len(spaces) > 1
+    return form.columns(factory.discovery, source.resources[0], with_namespace=several)
 
 
 def _table(
@@ -247,7 +204,3 @@ def _table(
         namespace=(spaces == [""] or len(spaces) > 1) and (resource is None or resource.namespaced),
         show_headings=headings,
     )
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)

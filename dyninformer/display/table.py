@@ -36,10 +36,17 @@ class Table:
         if self._pending:
             self._pending = False
             shown.insert(0, self._headings)
+        self._widen(shown)
+        return [self._line(row) for row in shown]
+
+    def make_room(self, rows: Iterable[Cells]) -> None:
+        """Have columns be wide enough for rows that will follow one by one."""
+        self._widen([visible(cell) for cell in row] for row in rows)
+
+    def _widen(self, shown: Iterable[Cells]) -> None:
         for row in shown:
             for at, cell in enumerate(row[:-1]):  # nothing follows the last
                 self._widths[at] = max(self._widths[at], width(cell))
-        return [self._line(row) for row in shown]
 
     def _line(self, row: Cells) -> str:
         *cells, last = row
