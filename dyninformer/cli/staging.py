@@ -92,6 +92,8 @@ class Stage:
     def _placed(self, obj: Object) -> Object:
         """The object in its namespace, which is made if it is not there."""
         namespace = obj["metadata"].get("namespace") or self._namespace
+        if not isinstance(namespace, str):
+            raise TypeError("its namespace is no text")
         if namespace not in self._namespaces and obj.get("kind") != "Namespace":
             about = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             try:
@@ -129,11 +131,10 @@ def _installable(crd: Object) -> Object:
     Its state there (terminating, not established) is not to be had: its objects would go.
     """
     metadata = {name: crd["metadata"][name] for name in _OF_ITS_PLACE if name in crd["metadata"]}
-    annotations = {**_UNAPPROVED, **(metadata.get("annotations") or {})}
     return {
         "apiVersion": crd["apiVersion"],
         "kind": CRD,
-        "metadata": {**metadata, "annotations": annotations},
+        "metadata": metadata,
         "spec": crd.get("spec"),
     }
 

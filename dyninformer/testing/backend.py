@@ -61,9 +61,9 @@ class Backend:
         self.faults.perform(exchange, info, user, serve)
         return exchange
 
-    def load(self, obj: Mapping[str, Any]) -> dict[str, Any]:
+    def load(self, obj: Mapping[str, Any]) -> None:
         """Put an object in place as it is."""
-        return loading.load(self._cluster, self.objects.resource_of(obj), dict(obj))
+        loading.load(self._cluster, self.objects.resource_of(obj), dict(obj))
 
     def unload(self, obj: Mapping[str, Any]) -> bool:
         """Take an object out at once; whether it was there."""

@@ -11,7 +11,7 @@ from dyninformer.testing.backend import Backend
 from dyninformer.testing.cluster.cluster import Snapshot
 from dyninformer.testing.faults.injection import Faults
 from dyninformer.testing.object_door import ObjectDoor
-from dyninformer.testing.objects import Object, Objects
+from dyninformer.testing.objects import Objects
 from dyninformer.testing.request_log import LoggedRequest
 
 T = TypeVar("T")
@@ -32,13 +32,14 @@ class Door(ObjectDoor):
 
     # -- objects as they are -------------------------------------------------------------
 
-    def load(self, obj: Mapping[str, Any]) -> Object:
-        """Put an object in place just as it is, and return it as it is stored.
+    def load(self, obj: Mapping[str, Any]) -> None:
+        """Put an object in place just as it is; what is there is written over.
 
         Its uid, creationTimestamp, status and all else that a create would not take are
-        kept; only the resourceVersion is this server's. What is there is written over.
+        kept; only the resourceVersion is this server's. ValueError if it cannot be held.
+        CRDs are for `install`.
         """
-        return self._call(lambda: self._backend.load(obj))
+        self._call(lambda: self._backend.load(obj))
 
     def unload(self, obj: Mapping[str, Any]) -> bool:
         """Take an object out at once, whatever finalizers it has; False if it is not there."""

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import urllib3
@@ -55,6 +56,18 @@ def test_a_closed_server_leaves_no_thread_file_or_connection(
     assert not folder.exists()
     with pytest.raises(RuntimeError, match="has been closed"):
         server.list("namespaces")
+
+
+def test_a_server_listens_where_it_is_told() -> None:
+    """A port that is taken is an error, which leaves nothing behind."""
+    threads = threading.active_count()
+    with ApiServer() as first:
+        port = int(first.url.rpartition(":")[2])
+        with pytest.raises(OSError, match="in use"):
+            ApiServer(port=port)
+    with ApiServer(port=port) as second:
+        assert second.url == first.url
+    assert threading.active_count() == threads
 
 
 def test_a_stopped_server_is_killed_and_starts_again_on_its_port(
@@ -240,6 +253,80 @@ def test_a_crd_that_is_never_established_is_told(server: ApiServer) -> None:
     clash["spec"]["names"] = {**clash["spec"]["names"], "plural": "wodgets"}
     with pytest.raises(TimeoutError, match=r"wodgets\.ex\.io"):
         server.install(clash, timeout=0.05)
+
+
+OLD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "a", "uid": "of-then", "creationTimestamp": "2020-01-01T00:00:00Z",
+        "finalizers": ["ex.io/held"], "resourceVersion": "99", "generation": 7,
+    },
+    "status": {"phase": "Failed"},
+}  # fmt: skip
+
+
+def test_an_object_is_loaded_as_it_is(server: ApiServer, client: Client) -> None:
+    """What a create would not take is kept; only the resourceVersion is the server's own."""
+    pods = "/api/v1/namespaces/default/pods"
+    watch = client.ask("GET", f"{pods}?watch=1&timeoutSeconds=1", stream=True)
+    server.load(OLD)
+    held = server.get("pods/a")
+    metadata = held["metadata"]
+    assert held["status"] == OLD["status"]
+    assert metadata.pop("resourceVersion") != "99"
+    assert metadata.pop("namespace") == "default"
+    assert metadata == {k: v for k, v in OLD["metadata"].items() if k != "resourceVersion"}
+    assert server.unload(OLD)
+    assert not server.unload(OLD)
+    assert server.list("pods") == []
+    types = [json.loads(line)["type"] for line in b"".join(watch.stream()).splitlines()]
+    assert types == ["ADDED", "DELETED"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "more", "why"),
+    [
+        ({"name": "a/b"}, {}, "is no name"),
+        ({"name": ""}, {}, "is no name"),
+        ({"name": 5}, {}, "cannot unmarshal number"),
+        ({"name": "a", "labels": []}, {}, "cannot unmarshal array"),
+        ({"name": "a", "creationTimestamp": "soon"}, {}, "parsing time"),
+        ({"name": "a"}, {"data": float("inf")}, "not JSON compliant"),
+        ({"name": "a"}, {"kind": "CustomResourceDefinition"}, "installed, not loaded"),
+    ],
+)
+def test_what_a_server_could_not_hold_is_not_loaded(
+    server: ApiServer, metadata: dict[str, object], more: dict[str, object], why: str
+) -> None:
+    """The complaint says why."""
+    obj = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, **more}
+    if "kind" in more:
+        obj["apiVersion"] = "apiextensions.k8s.io/v1"
+    with pytest.raises(ValueError, match=why):
+        server.load(obj)
+    assert server.list("pods") == []
+
+
+def test_a_loaded_object_gets_what_it_lacks(server: ApiServer) -> None:
+    """A uid, a time, a namespace; and the caller's object stays the caller's."""
+    obj = {**OLD, "metadata": {"name": "a"}, "spec": {"tolerations": ["red"]}}
+    server.load(obj)
+    obj["spec"]["tolerations"].append("blue")
+    held = server.get("pods/a")
+    assert held["spec"] == {"tolerations": ["red"]}
+    assert {"uid", "creationTimestamp", "generation"} <= held["metadata"].keys()
+    assert "uid" not in obj["metadata"]
+
+
+def test_one_odd_object_does_not_hide_the_others(server: ApiServer, client: Client) -> None:
+    """The table of its kind has a row for it, without what cannot be told."""
+    server.load({**OLD, "status": ["odd"]})
+    server.load({**OLD, "metadata": {"name": "b"}})
+    accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    table = client.ask("GET", "/api/v1/pods", headers=accept).json()
+    assert [row["cells"][0] for row in table["rows"]] == ["a", "b"]
+    assert table["rows"][0]["cells"][2] == "<unknown>"
 
 
 # Its clients.

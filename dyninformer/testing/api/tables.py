@@ -206,7 +206,11 @@ def _definition(column: Column) -> Object:
 
 def _cells(obj: Object, resource: Resource) -> list[Any]:
     if resource.builtin:
-        return printer_of(resource.collection).cells(obj)
+        printer = printer_of(resource.collection)
+        try:
+            return printer.cells(obj)
+        except (AttributeError, KeyError, TypeError, ValueError):  # nobody has checked its fields
+            return [obj["metadata"].get("name", ""), *(UNKNOWN for _ in printer.columns)]
     name = obj["metadata"].get("name", "")
     return [name, *(_cell(column, obj) for column in resource.columns or (_AGE,))]
 

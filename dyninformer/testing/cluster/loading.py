@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from dyninformer.testing.cluster.bodies import UnreadableError
+from dyninformer.testing.cluster.bodies import UnreadableError, check_depth
 from dyninformer.testing.cluster.incoming import placed
 from dyninformer.testing.cluster.log import Key
 from dyninformer.testing.cluster.metadata import ordered
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 
-def load(cluster: Cluster, resource: Resource, obj: Object) -> Object:
-    """Write an object over what is there, and return it with its new resourceVersion.
+def load(cluster: Cluster, resource: Resource, obj: Object) -> None:
+    """Write an object over what is there, with a new resourceVersion.
 
     Only its metadata and the types of its fields are looked at. It gets a uid and a
     creationTimestamp if it has none, and a namespace if it needs one. ValueError if it
@@ -28,6 +29,8 @@ def load(cluster: Cluster, resource: Resource, obj: Object) -> Object:
     """
     if resource.collection == CRDS:
         raise ValueError("a CustomResourceDefinition is served once it is installed, not loaded")
+    check_depth(obj)
+    obj = json.loads(json.dumps(obj, allow_nan=False))  # a copy, which clients can be told
     try:
         typed, _ = read_typed(resource, obj)
     except UnreadableError as error:
@@ -54,7 +57,7 @@ def load(cluster: Cluster, resource: Resource, obj: Object) -> Object:
     with cluster.writing():
         whole = placed(resource, whole, namespace)
         whole = {**whole, "metadata": ordered(whole["metadata"])}
-        return cluster.log.append(resource.collection, Key(namespace, name), whole).object
+        cluster.log.append(resource.collection, Key(namespace, name), whole)
 
 
 def unload(cluster: Cluster, resource: Resource, key: Key) -> bool:

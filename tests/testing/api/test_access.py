@@ -180,6 +180,13 @@ class TestDeclaredRules:
         world.access.deny("root", resources="widgets")
         assert not world.rights.decide(root, _LIST).allowed
 
+    def test_a_refusal_says_the_reason_of_the_rule(self, world: _World) -> None:
+        """So that nobody looks for a right to be given."""
+        world.access.deny("*", verbs="create", reason="this server is read-only")
+        info = read_request_info(Request("POST", "/api/v1/namespaces/ns1/pods"))
+        with pytest.raises(ApiError, match=r'in the namespace "ns1": this server is read-only$'):
+            world.rights.check(User("alice"), info)
+
     @pytest.mark.parametrize("who", ["alice", "*", "group:devs"])
     def test_a_rule_reaches_a_user_a_group_or_all(self, world: _World, who: str) -> None:
         """A rule is for a user, a group, or everybody."""
