@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dyninformer.store.transforms import strip
     from dyninformer.syncing import SyncResult
     from dyninformer.watching.status import InformerState, InformerStatus
+    from dyninformer.watching.trouble import InformerTrouble
 
 __all__ = [
     "DROP",
@@ -59,6 +60,7 @@ __all__ = [
     "GroupVersionResource",
     "InformerState",
     "InformerStatus",
+    "InformerTrouble",
     "JSONPath",
     "JSONPathError",
     "JSONPathWarning",
@@ -122,6 +124,7 @@ _HOMES = {
     "strip": "store.transforms",
     "InformerState": "watching.status",
     "InformerStatus": "watching.status",
+    "InformerTrouble": "watching.trouble",
 }
 
 

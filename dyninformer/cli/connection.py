@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator
@@ -16,12 +15,17 @@ from dyninformer.cli.failing import UNREACHABLE, WRONG_USAGE, CommandError
 from dyninformer.cli.progress import shown_while_syncing
 from dyninformer.discovery import ResolvedResource
 from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
+from dyninformer.watching.status import InformerTrouble
 
 Namespaces: TypeAlias = list[str]
 
 _LOOK_SECONDS: Final = 0.1
-# As `watching.reasons` words an answer that stays the same however often one asks.
-_REFUSED: Final = re.compile(r": forbidden \(|\(401: |(?P<usage>\((?:400|405|422): )")
+# What stays the same however often one asks, and the code that a command then ends with.
+_LASTING: Final = {
+    InformerTrouble.UNAUTHORIZED: UNREACHABLE,
+    InformerTrouble.FORBIDDEN: UNREACHABLE,
+    InformerTrouble.BAD_REQUEST: WRONG_USAGE,
+}
 
 
 class Placed(Protocol):
@@ -111,7 +115,5 @@ class Target:
 
 def _fail_if_refused(factory: DynamicSharedInformerFactory) -> None:
     for status in factory.status().values():
-        refused = _REFUSED.search(status.reason) if not status.synced else None
-        if refused:
-            code = WRONG_USAGE if refused["usage"] else UNREACHABLE
-            raise CommandError(status.reason, code=code)
+        if not status.synced and status.trouble in _LASTING:
+            raise CommandError(status.reason, code=_LASTING[status.trouble])

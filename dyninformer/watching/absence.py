@@ -16,6 +16,7 @@ from dyninformer.watching.answers import Answer, Document, Lost, Refused, Status
 from dyninformer.watching.asking import Turn, back_off, failure, proceed, reread
 from dyninformer.watching.effects import Ask, AskDocument, Clear
 from dyninformer.watching.states import Absent, BackingOff, Memory, Proving
+from dyninformer.watching.trouble import Reason
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 _GROUPS = "/apis"
@@ -117,13 +118,13 @@ def _unproved(state: Proving, found: str, now: float, random: Random) -> Turn:
     return _known(state, reasons.unproved(state.memory.scope, found), now, random)
 
 
-def _known(state: Proving, reason: str, now: float, random: Random) -> Turn:
+def _known(state: Proving, reason: Reason, now: float, random: Random) -> Turn:
     """It is there, or may be: what is held stays."""
     memory = replace(state.memory, missing_since=None)
     return _wait(memory, reason, state.wakes, now, random)
 
 
-def _wait(memory: Memory, reason: str, wakes: int, now: float, random: Random) -> Turn:
+def _wait(memory: Memory, reason: Reason, wakes: int, now: float, random: Random) -> Turn:
     waiting, effects = back_off(memory, reason, now, random, wakes=True)
     if memory.wakes != wakes:  # the CRD changed while we looked: our answer may be from before
         again, more = proceed(waiting.memory, now, random)
@@ -147,7 +148,7 @@ def _proved(state: Proving, proof: str, now: float, random: Random) -> Turn:
     return Absent(waiting.memory, now, until), effects
 
 
-def _of_crd(crd: Fields, memory: Memory) -> str:
+def _of_crd(crd: Fields, memory: Memory) -> Reason:
     """Why a CRD that exists does not serve the collection."""
     scope, spec = memory.scope, _fields(crd.get("spec"))
     name = scope.gvr.group_resource
@@ -192,5 +193,5 @@ def _fields(value: object) -> Fields:
     return value if isinstance(value, dict) else {}
 
 
-def _not_looked(memory: Memory) -> str:
+def _not_looked(memory: Memory) -> Reason:
     return reasons.unproved(memory.scope, "and why will be looked at a little later")

@@ -31,6 +31,7 @@ from dyninformer.watching.states import (
     Streaming,
     Watching,
 )
+from dyninformer.watching.trouble import Reason
 
 Turn: TypeAlias = tuple[State, Effects]
 
@@ -43,7 +44,8 @@ def proceed(memory: Memory, now: float, random: Random, *, after_early_end: bool
     """Ask what has to be asked next, or wait until the budget allows it (S29)."""
     free_at = memory.budget.free_at(now)
     if free_at > now:
-        memory = replace(memory, reason=memory.reason or reasons.too_often(memory.scope))
+        if not memory.reason:
+            memory = _troubled(memory, reasons.too_often(memory.scope))
         return BackingOff(memory, now, free_at), ()
     memory = replace(memory, budget=memory.budget.spend(now))
     if not memory.current:
@@ -68,7 +70,7 @@ def _read(memory: Memory, now: float, random: Random) -> Turn:
 
 def back_off(
     memory: Memory,
-    reason: str,
+    reason: Reason,
     now: float,
     random: Random,
     *,
@@ -83,7 +85,7 @@ def back_off(
 
 
 def failure(
-    memory: Memory, reason: str, now: float, *, unreachable: bool = False
+    memory: Memory, reason: Reason, now: float, *, unreachable: bool = False
 ) -> tuple[Memory, Failed]:
     """Remember one failure more."""
     backoff, said = memory.backoff, memory.said
@@ -93,11 +95,15 @@ def failure(
         memory,
         backoff=backoff.failed(),
         alive_since=None,
-        reason=reason,
-        said=reason,
+        said=reason.text,
         attempts=memory.attempts + 1,
     )
-    return memory, Failed(reason, news=reason != said, unreachable=unreachable)
+    failed = Failed(reason.text, news=reason.text != said, unreachable=unreachable)
+    return _troubled(memory, reason), failed
+
+
+def _troubled(memory: Memory, reason: Reason) -> Memory:
+    return replace(memory, reason=reason.text, trouble=reason.trouble)
 
 
 def reread(memory: Memory, cause: str, plan: Plan = Plan.STREAM) -> Memory:
@@ -138,6 +144,7 @@ def took_state(
         missing_since=None,
         alive_since=now if memory.alive_since is None else memory.alive_since,
         reason="",
+        trouble=None,
         attempts=0,
     )
     return memory, effects

@@ -214,6 +214,7 @@ class Carrier:
             listed=0 if apart is None else len(apart),
             expected=None if apart is None else self._expected,
             reason=memory.reason,
+            trouble=memory.trouble,
             attempts=memory.attempts,
             since=_moment(self._since),
             last_contact=_moment(self._contact),

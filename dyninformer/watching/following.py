@@ -66,7 +66,7 @@ def _memory(state: Watching) -> Memory:
 def _opened(state: Watching, now: float) -> Watching:
     memory = opened(state.memory)
     alive = now if memory.alive_since is None else memory.alive_since
-    memory = replace(memory, alive_since=alive, reason="", attempts=0)
+    memory = replace(memory, alive_since=alive, reason="", trouble=None, attempts=0)
     return replace(state, memory=memory, opened=now)
 
 

@@ -121,7 +121,7 @@ def wants_to_leave(state: State, crd: CrdSeen) -> bool:
 
 
 def _stopped(state: State) -> Turn:
-    memory = replace(state.memory, version=newest(state), reason="")
+    memory = replace(state.memory, version=newest(state), reason="", trouble=None)
     return Stopped(memory), (Discard(),) if isinstance(state, Streaming | Listing) else ()
 
 

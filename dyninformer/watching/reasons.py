@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dyninformer.watching.answers import StatusError
 from dyninformer.watching.states import Scope
+from dyninformer.watching.trouble import InformerTrouble, Reason
 
 _SHOWN = 300  # characters of what a server says
 
 
-def refused(scope: Scope, verb: str, status: StatusError) -> str:
+def refused(scope: Scope, verb: str, status: StatusError) -> Reason:
     """The server answered, and not with what was asked for.
 
     >>> from dyninformer.resource import GroupVersionResource
@@ -16,96 +17,130 @@ def refused(scope: Scope, verb: str, status: StatusError) -> str:
     >>> print(refused(scope, "watch", StatusError(429, "TooManyRequests", "busy")))
     cannot watch pods.v1: the server is overloaded or starting (429: busy). It is asked again.
     """
-    said = short(status.message)
-    cannot = f"cannot {verb} {scope}"
-    if status.code == 401:
-        return (
-            f"{cannot}: the credentials were refused (401: {said}). "
+    trouble, why = _refusal(scope, status.code, short(status.message))
+    return Reason(trouble, f"cannot {verb} {scope}: {why}")
+
+
+def _refusal(scope: Scope, code: int, said: str) -> tuple[InformerTrouble, str]:
+    if code == 401:
+        return InformerTrouble.UNAUTHORIZED, (
+            f"the credentials were refused (401: {said}). "
             "Renew them; they are read again before the next try."
         )
-    if status.code == 403:
+    if code == 403:
         who = said.split(" is forbidden: ", 1)[-1]
         advice = "" if scope.namespace else ", or pass namespace=... to watch one namespace"
-        return f"{cannot}: forbidden ({who}). Give it list and watch{advice}."
-    if status.code == 429:
-        return f"{cannot}: the server is overloaded or starting (429: {said}). It is asked again."
-    if status.code >= 500:
-        return f"{cannot}: the server failed ({status.code}: {said}). It is asked again."
-    if status.code == 405:
-        return f"{cannot}: the resource does not allow it (405: {said})."
-    if status.code in (400, 422):
-        return (
-            f"{cannot}: the server refuses the request ({status.code}: {said}). "
-            "Check the selectors."
+        return InformerTrouble.FORBIDDEN, f"forbidden ({who}). Give it list and watch{advice}."
+    if code == 429:
+        return InformerTrouble.OVERLOADED, (
+            f"the server is overloaded or starting (429: {said}). It is asked again."
         )
-    return f"{cannot}: unexpected answer ({status.code or 'no code'}: {said}). It is asked again."
+    if code >= 500:
+        return (
+            InformerTrouble.SERVER_ERROR,
+            f"the server failed ({code}: {said}). It is asked again.",
+        )
+    if code == 405:
+        return InformerTrouble.BAD_REQUEST, f"the resource does not allow it (405: {said})."
+    if code in (400, 422):
+        return InformerTrouble.BAD_REQUEST, (
+            f"the server refuses the request ({code}: {said}). Check the selectors."
+        )
+    return InformerTrouble.BAD_ANSWER, (
+        f"unexpected answer ({code or 'no code'}: {said}). It is asked again."
+    )
 
 
-def lost(scope: Scope, verb: str, complaint: str) -> str:
+def lost(scope: Scope, verb: str, complaint: str) -> Reason:
     """No answer, or one that broke off."""
-    return f"cannot {verb} {scope}: {short(complaint)}. It is asked again."
+    return Reason(
+        InformerTrouble.UNREACHABLE,
+        f"cannot {verb} {scope}: {short(complaint)}. It is asked again.",
+    )
 
 
-def in_stream(scope: Scope, status: StatusError) -> str:
+def in_stream(scope: Scope, status: StatusError) -> Reason:
     """An ERROR event other than "too old"."""
     code = status.code or status.reason or "no code"
-    return f"the stream of {scope} ended with an error ({code}: {short(status.message)})."
+    return Reason(
+        InformerTrouble.SERVER_ERROR,
+        f"the stream of {scope} ended with an error ({code}: {short(status.message)}).",
+    )
 
 
-def broken(scope: Scope, verb: str, complaint: str) -> str:
+def broken(scope: Scope, verb: str, complaint: str) -> Reason:
     """Bytes that make no sense."""
-    return f"cannot {verb} {scope}: the answer is malformed ({complaint}). It is asked again."
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
+        f"cannot {verb} {scope}: the answer is malformed ({complaint}). It is asked again.",
+    )
 
 
-def transform_failed(scope: Scope, complaint: str) -> str:
+def transform_failed(scope: Scope, complaint: str) -> Reason:
     """The transform raised on an initial state (S17)."""
-    return (
+    return Reason(
+        InformerTrouble.TRANSFORM,
         f"cannot take the state of {scope}: {complaint}. "
-        "Mend the transform, or have it return dyninformer.DROP for such objects."
+        "Mend the transform, or have it return dyninformer.DROP for such objects.",
     )
 
 
-def cut(scope: Scope) -> str:
+def cut(scope: Scope) -> Reason:
     """A streaming list ended without its mark."""
-    return f"cannot list {scope}: the stream of its state ended early. It is asked again."
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
+        f"cannot list {scope}: the stream of its state ended early. It is asked again.",
+    )
 
 
-def unmarked(scope: Scope) -> str:
+def unmarked(scope: Scope) -> Reason:
     """A streaming list whose mark does not come."""
-    return (
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
         f"cannot list {scope}: the stream of its state has no end mark. "
-        "The next try is an ordinary list."
+        "The next try is an ordinary list.",
     )
 
 
-def ended_at_once(scope: Scope) -> str:
+def ended_at_once(scope: Scope) -> Reason:
     """A stream that ended within a second."""
-    return f"cannot watch {scope}: the server ends the stream at once. It is asked again."
-
-
-def expired_at_once(scope: Scope) -> str:
-    """Too old, though it was listed just now."""
-    return (
-        f"cannot watch {scope}: the server calls the version of its own list too old. "
-        "It is listed again."
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
+        f"cannot watch {scope}: the server ends the stream at once. It is asked again.",
     )
 
 
-def too_often(scope: Scope) -> str:
+def expired_at_once(scope: Scope) -> Reason:
+    """Too old, though it was listed just now."""
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
+        f"cannot watch {scope}: the server calls the version of its own list too old. "
+        "It is listed again.",
+    )
+
+
+def too_often(scope: Scope) -> Reason:
     """The budget is spent."""
-    return f"{scope} was asked for 60 times within a minute, and nothing new came of it."
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
+        f"{scope} was asked for 60 times within a minute, and nothing new came of it.",
+    )
 
 
-def expired_list(scope: Scope) -> str:
+def expired_list(scope: Scope) -> Reason:
     """A list without limit that is too old in the middle."""
-    return f"cannot list {scope}: the server calls its own continue token too old."
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
+        f"cannot list {scope}: the server calls its own continue token too old.",
+    )
 
 
-def older_list(scope: Scope, version: str, held: str) -> str:
+def older_list(scope: Scope, version: str, held: str) -> Reason:
     """A list from before what is held (S30)."""
-    return (
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
         f"the server answered for {scope} with version {version}, older than {held}, "
-        "which is held. It is asked once more."
+        "which is held. It is asked once more.",
     )
 
 
@@ -117,31 +152,44 @@ def restored(scope: Scope, version: str, held: str) -> str:
     )
 
 
-def no_version(scope: Scope) -> str:
+def no_version(scope: Scope) -> Reason:
     """A list that nothing can be watched from."""
-    return f"cannot watch {scope}: its list has no resourceVersion to start from."
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
+        f"cannot watch {scope}: its list has no resourceVersion to start from.",
+    )
 
 
-def endless_list(scope: Scope) -> str:
+def endless_list(scope: Scope) -> Reason:
     """A list whose pages lead nowhere."""
-    return f"cannot list {scope}: the server gives the same continue token again."
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
+        f"cannot list {scope}: the server gives the same continue token again.",
+    )
 
 
-def absent(scope: Scope, proof: str) -> str:
+def absent(scope: Scope, proof: str) -> Reason:
     """Proved to be gone, or not there yet (S33)."""
-    return f"{scope} does not exist: {proof}. It is listed as soon as it is there."
+    return Reason(
+        InformerTrouble.NOT_FOUND,
+        f"{scope} does not exist: {proof}. It is listed as soon as it is there.",
+    )
 
 
-def unproved(scope: Scope, found: str) -> str:
+def unproved(scope: Scope, found: str) -> Reason:
     """404, and yet no proof that there is no such resource."""
-    return f"cannot list {scope}: not found (404), {found}. What is held is kept meanwhile."
+    return Reason(
+        InformerTrouble.NOT_FOUND,
+        f"cannot list {scope}: not found (404), {found}. What is held is kept meanwhile.",
+    )
 
 
-def cluster_scoped(scope: Scope) -> str:
+def cluster_scoped(scope: Scope) -> Reason:
     """A namespace was given for what has none."""
-    return (
+    return Reason(
+        InformerTrouble.CLUSTER_SCOPED,
         f"cannot list {scope}: {scope.gvr.resource} are cluster-scoped, but a namespace was "
-        "given. Leave it out."
+        "given. Leave it out.",
     )
 
 

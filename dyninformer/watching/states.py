@@ -13,6 +13,7 @@ from typing import TypeAlias
 from dyninformer.resource import GroupVersionResource
 from dyninformer.watching.answers import CrdSeen
 from dyninformer.watching.backoff import Backoff, Budget
+from dyninformer.watching.trouble import InformerTrouble
 
 NEVER = float("-inf")
 NO_NEWS = CrdSeen(available=False, generation=None)
@@ -99,6 +100,8 @@ class Memory:
     """Since when it is synced, and nothing has failed."""
     reason: str = ""
     """Why it does not work at present; "" if it does."""
+    trouble: InformerTrouble | None = None
+    """The kind of trouble that is."""
     said: str = ""
     """The last reason that was reported as news."""
     attempts: int = 0

@@ -8,6 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from dyninformer.store import versions
+from dyninformer.watching.trouble import InformerTrouble
+
+__all__ = ["InformerState", "InformerStatus", "InformerTrouble", "merged"]
 
 
 class InformerState(StrEnum):
@@ -43,6 +46,8 @@ class InformerStatus:
 
     >>> InformerStatus(state=InformerState.WAITING).synced
     False
+
+    ``reason`` is for people, and its wording may change; programs look at ``trouble``.
     """
 
     state: InformerState
@@ -56,6 +61,8 @@ class InformerStatus:
     """How many that state will have, as soon as the server has said so."""
     reason: str = ""
     """Why it is not simply watching, as a sentence; empty if all is well."""
+    trouble: InformerTrouble | None = None
+    """The same for programs: what kind of trouble that is; None if all is well."""
     attempts: int = 0
     """Tries that failed since the last success."""
     since: datetime | None = None
@@ -83,6 +90,7 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
         listed=sum(each.listed for each in statuses),
         expected=_expected(statuses),
         reason=" ".join(reasons),
+        trouble=worst.trouble or next(filter(None, (each.trouble for each in statuses)), None),
         attempts=max(each.attempts for each in statuses),
         since=worst.since,
         last_contact=max(_known(each.last_contact for each in statuses), default=None),

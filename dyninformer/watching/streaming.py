@@ -18,6 +18,7 @@ from dyninformer.watching.asking import (
 from dyninformer.watching.effects import Collect
 from dyninformer.watching.refusals import refused
 from dyninformer.watching.states import Memory, Plan, Streaming, Watching
+from dyninformer.watching.trouble import Reason
 
 _MARK_WITHIN = 60.0  # seconds from the first live event to the mark
 _NOT_UNDERSTOOD = (400, 405, 422)
@@ -81,7 +82,7 @@ def _marked(
     return watching, (collect, *effects)
 
 
-def _cut(state: Streaming, reason: str, now: float, random: Random) -> Turn:
+def _cut(state: Streaming, reason: Reason, now: float, random: Random) -> Turn:
     """The second cut in a row makes the next try an ordinary list; that is not remembered."""
     cuts = state.memory.cuts + 1
     memory = replace(state.memory, cuts=cuts)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from dyninformer.watching.status import InformerState, InformerStatus, merged
+from dyninformer.watching.status import (
+    InformerState,
+    InformerStatus,
+    InformerTrouble,
+    merged,
+)
 
 EARLY = datetime(2026, 1, 1, tzinfo=UTC)
 LATE = datetime(2026, 1, 2, tzinfo=UTC)
@@ -55,6 +60,16 @@ def test_the_one_that_is_worst_off_is_shown() -> None:
         last_contact=LATE,
         next_try=EARLY,
     )
+
+
+def test_the_trouble_is_that_of_the_worst() -> None:
+    """If that has none, of another one that has."""
+    well = status(InformerState.WATCHING)
+    refused = status(InformerState.BACKING_OFF, trouble=InformerTrouble.FORBIDDEN)
+    slow = status(InformerState.LISTING, trouble=InformerTrouble.UNREACHABLE)
+    assert merged([well, slow, refused], 0).trouble is InformerTrouble.FORBIDDEN
+    assert merged([well, slow, status(InformerState.LISTING)], 0).trouble == "unreachable"
+    assert merged([well], 0).trouble is None
 
 
 def test_one_namespace_is_as_it_is() -> None:
