@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
-from urllib.parse import quote
 
 from dyninformer.testing.cluster.resources import Resource, Resources
 from dyninformer.testing.exchange import body_of
@@ -140,7 +139,7 @@ class Objects:
             namespace = namespace or _namespace_of(reference)
         if not name:
             raise ValueError(f'{reference!r} names no object: say "{resource.plural}/NAME"')
-        return f"{_path(resource, namespace)}/{quote(name)}"
+        return f"{_path(resource, namespace)}/{name}"
 
     def resource_of(self, obj: Mapping[str, Any]) -> Resource:
         """The resource that an object is of, by its apiVersion and kind."""
@@ -160,11 +159,7 @@ class Objects:
         word, _, name = reference.partition("/")
         plain, _, group = word.partition(".")
         for resource in self._table.all():
-            spellings = (resource.plural, resource.singular, resource.kind.lower())
-            if plain.lower() in (*spellings, *resource.short_names) and group in (
-                "",
-                resource.group,
-            ):
+            if plain.lower() in _spellings(resource) and group in ("", resource.group):
                 return resource, name
         plurals = sorted({each.full_name for each in self._table.all() if not each.builtin})
         raise LookupError(f"the server has no {word!r} ({_some(plurals)})")
@@ -178,7 +173,7 @@ def _spellings(resource: Resource) -> tuple[str, ...]:
 def _path(resource: Resource, namespace: str | None, *, everywhere: bool = False) -> str:
     root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.api_version}"
     if resource.namespaced and not everywhere:
-        root = f"{root}/namespaces/{quote(namespace or 'default')}"
+        root = f"{root}/namespaces/{namespace or 'default'}"
     return f"{root}/{resource.plural}"
 
 

@@ -204,6 +204,17 @@ def test_objects_are_written_and_read_by_what_they_are(server: ApiServer) -> Non
     assert server.list("widgets") == []
 
 
+@pytest.mark.parametrize("name", ["system:node", "a b", "a$b", "ä"])
+def test_a_name_may_have_what_a_url_may_not(server: ApiServer, name: str) -> None:
+    """Roles and some others are named freely."""
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []}
+    made = server.create({**role, "metadata": {"name": name}})
+    assert server.get(f"clusterroles/{name}") == server.get(made) == made
+    server.patch(f"clusterroles/{name}", {"metadata": {"labels": {"seen": "yes"}}})
+    assert server.delete(f"clusterroles/{name}")["status"] == "Success"
+    assert server.list("clusterroles", field_selector=f"metadata.name={name}") == []
+
+
 def test_lists_are_of_all_namespaces_or_one_and_selected(server: ApiServer) -> None:
     """The items say what they are, built-in ones too."""
     for namespace in ("one", "two"):
