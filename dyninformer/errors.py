@@ -31,7 +31,13 @@ Object = dict[str, Any]
 
 
 class DynInformerError(Exception):
-    """The root of every error that dyninformer raises on purpose."""
+    """The root of every error that dyninformer raises on purpose.
+
+    Each is a fitting built-in as well:
+
+    >>> issubclass(UnreachableError, ConnectionError), issubclass(WaitTimeoutError, TimeoutError)
+    (True, True)
+    """
 
 
 class ConfigError(DynInformerError, ValueError):
@@ -43,7 +49,17 @@ class UnreachableError(DynInformerError, ConnectionError):
 
 
 class UnknownResourceError(DynInformerError, LookupError):
-    """The server knows no such resource; the message names what is close."""
+    """The server knows no such resource; the message names what is close.
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     try:
+    ...         factory.for_resource("namespacse")
+    ...     except UnknownResourceError as error:
+    ...         print(error)
+    the server has no resource 'namespacse': did you mean namespaces?
+    """
 
 
 class AmbiguousResourceError(DynInformerError, LookupError):
@@ -51,7 +67,17 @@ class AmbiguousResourceError(DynInformerError, LookupError):
 
 
 class ObjectNotFoundError(DynInformerError, LookupError):
-    """The cache holds no such object; the message says whether the cache is synced."""
+    """The cache holds no such object; the message says whether the cache is synced.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     try:
+    ...         namespaces.lister.get("prod")
+    ...     except ObjectNotFoundError as error:
+    ...         print(error)
+    no namespaces.v1 'prod' in the cache, which is synced
+    """
 
 
 class UnknownIndexError(DynInformerError, LookupError):
@@ -67,7 +93,19 @@ class StoppedError(DynInformerError, RuntimeError):
 
 
 class CacheSyncError(DynInformerError, TimeoutError):
-    """Not all informers synced in time. ``status`` says of each resource how it stands."""
+    """Not all informers synced in time. ``status`` says of each resource how it stands.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     client = server.client(token="nobody's")
+    ...     try:
+    ...         open_informer("v1/pods", client=client, timeout=0.1)
+    ...     except CacheSyncError as error:
+    ...         for gvr, status in error.status.items():  # and status.reason says why
+    ...             print(gvr, status.synced)
+    pods.v1 False
+    """
 
     def __init__(self, message: str, status: Mapping[Any, Any]) -> None:
         super().__init__(message)
@@ -75,7 +113,17 @@ class CacheSyncError(DynInformerError, TimeoutError):
 
 
 class WaitTimeoutError(DynInformerError, TimeoutError):
-    """The condition was not met in time. ``last`` is the object's last state, None if absent."""
+    """The condition was not met in time. ``last`` is the object's last state, None if absent.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     try:
+    ...         namespaces.informer.wait_for("delete", name="default", timeout=0.05)
+    ...     except WaitTimeoutError as error:
+    ...         print(error.last["metadata"]["name"])
+    default
+    """
 
     def __init__(self, message: str, last: Object | None) -> None:
         super().__init__(message)
@@ -86,6 +134,13 @@ class JSONPathError(DynInformerError, ValueError):
     """A path that cannot be used: what is wrong, at which column, and the likely fix.
 
     ``column`` counts from 1, and is None where no single place is to blame.
+
+    >>> from dyninformer import JSONPath
+    >>> try:
+    ...     JSONPath("{.spec.containers[}")
+    ... except JSONPathError as error:
+    ...     print(error.column)
+    18
     """
 
     def __init__(self, message: str, *, column: int | None = None) -> None:

@@ -43,6 +43,18 @@ class SharedIndexInformer:
 
     A factory makes it; by itself it is made of a client, the resource and its options.
     Every method may be called from any thread.
+
+    >>> from dyninformer import GroupVersionResource, SharedIndexInformer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     namespaces = SharedIndexInformer(
+    ...         server.client(), GroupVersionResource("", "v1", "namespaces"))
+    ...     seen = []
+    ...     handler = namespaces.add_event_handler(
+    ...         on_add=lambda obj: seen.append(obj["metadata"]["name"]))
+    ...     namespaces.start()
+    ...     print(handler.wait_for_sync(30), len(seen), namespaces.stop(5))
+    True 4 True
     """
 
     def __init__(

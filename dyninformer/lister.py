@@ -27,6 +27,15 @@ class GenericLister:
 
     What a read returns is a dict of the caller's own: changing it changes nothing else.
     Every method may be called from any thread, and none waits for the network.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     lister = namespaces.lister
+    ...     print(lister.get("default")["kind"], len(lister), "kube-public" in lister)
+    ...     print([obj["metadata"]["name"] for obj in lister if "node" in obj["metadata"]["name"]])
+    Namespace 4 True
+    ['kube-node-lease']
     """
 
     def __init__(self, store: Store, synced: Callable[[], bool]) -> None:
@@ -207,7 +216,17 @@ class GenericLister:
 
 
 class GenericNamespaceLister:
-    """The reads of a `GenericLister`, of one namespace: names are bare names here."""
+    """The reads of a `GenericLister`, of one namespace: names are bare names here.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     data = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "settings"}}
+    ...     _ = server.create(data, namespace="default")
+    ...     with open_informer("v1/configmaps", client=server.client()) as maps:
+    ...         maps.lister.by_namespace("default").get("settings")["metadata"]["namespace"]
+    'default'
+    """
 
     def __init__(self, lister: GenericLister, namespace: str) -> None:
         if not namespace or "/" in namespace:

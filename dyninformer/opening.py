@@ -18,7 +18,17 @@ _EXIT_SECONDS: Final = 5.0
 
 
 class OpenInformer(GenericInformer):
-    """A started and synced informer with a factory of its own, which ends with it."""
+    """A started and synced informer with a factory of its own, which ends with it.
+
+    `open_informer` gives it. After its end the lister still answers, from the last state.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     namespaces = open_informer("ns", client=server.client())
+    ...     print(namespaces.close(), len(namespaces.lister))
+    True 4
+    """
 
     def __init__(self, factory: DynamicSharedInformerFactory, found: GenericInformer) -> None:
         super().__init__(found.informer)

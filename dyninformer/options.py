@@ -18,7 +18,13 @@ _NAMESPACE = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
 
 
 class Drop:
-    """The one value a transform returns to keep an object out of the cache."""
+    """The one value a transform returns to keep an object out of the cache.
+
+    >>> def without_finished(pod: Object) -> Object | Drop:
+    ...     return DROP if pod["status"]["phase"] == "Succeeded" else pod
+    >>> without_finished({"status": {"phase": "Succeeded"}})
+    dyninformer.DROP
+    """
 
     __slots__ = ()
 
@@ -32,7 +38,15 @@ Transform = Callable[[Object], "Object | Drop"]
 
 
 class ListOptions:
-    """What ``tweak_list_options`` may change; it holds for LIST and WATCH alike."""
+    """What ``tweak_list_options`` may change; it holds for LIST and WATCH alike.
+
+    >>> def only_shop(options: ListOptions) -> None:
+    ...     options.label_selector = "app=shop"
+    >>> options = ListOptions()
+    >>> only_shop(options)
+    >>> options
+    ListOptions(field_selector='', label_selector='app=shop', limit=500)
+    """
 
     __slots__ = ("field_selector", "label_selector", "limit")
 

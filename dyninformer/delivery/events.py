@@ -22,7 +22,11 @@ Changes: TypeAlias = list[Change]
 
 
 class EventType(StrEnum):
-    """What became of an object."""
+    """What became of an object; a member compares equal to its text.
+
+    >>> EventType.ADDED == "ADDED"
+    True
+    """
 
     ADDED = "ADDED"
     """It is new to the handler."""
@@ -50,6 +54,13 @@ class Event:
 
     ``object`` and ``old`` are decoded when they are first asked for, and belong to the handler:
     changing them changes nothing else. What is not looked at costs nothing.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     event = next(namespaces.informer.events())
+    ...     print(event.type, event.gvr, event.key, event.initial, event.object["kind"])
+    ADDED namespaces.v1 default True Namespace
     """
 
     __slots__ = ("_codec", "_gvr", "_now", "_object", "_old", "_step", "_type", "_was")

@@ -39,7 +39,16 @@ class Sync:
 
 
 class Registration:
-    """A handler's place in an informer. From any thread."""
+    """A handler's place in an informer. From any thread.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     handler = namespaces.informer.add_event_handler(on_add=lambda obj: None, name="mine")
+    ...     print(handler.name, handler.wait_for_sync(30), handler.backlog)
+    ...     handler.remove()  # no callback begins after this
+    mine True 0
+    """
 
     def __init__(
         self,

@@ -21,6 +21,13 @@ class EventStream:
     ``idle_timeout``. Used as a context manager it closes at the end; so it does when nobody
     holds it any more. An interrupt (Ctrl-C) ends a wait and loses no event: the iteration can
     be taken up again. ``close`` may be called from any thread; iterate in one at a time.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     with namespaces.informer.events(idle_timeout=0.1) as events:
+    ...         sorted(event.name for event in events)
+    ['default', 'kube-node-lease', 'kube-public', 'kube-system']
     """
 
     # No method here makes a call between ``_given = True`` and returning the event: Python looks
