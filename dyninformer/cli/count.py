@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn, TypeAlias
 
 import typer
 
 from dyninformer.cli import arguments
 from dyninformer.cli.connection import Target
-from dyninformer.cli.where import Wanted, wanted
-from dyninformer.delivery.events import Event, EventType
-from dyninformer.display.table import Table
+from dyninformer.cli.connection_notices import ConnectionNotices
+from dyninformer.cli.counting import LiveCount
+from dyninformer.cli.event_lines import Line
+from dyninformer.cli.event_loop import say
+from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.cli.output import Form
+from dyninformer.cli.screen import Screen
+from dyninformer.cli.where import wanted
 from dyninformer.display.tally import Tally
 from dyninformer.display.text import visible
-from dyninformer.factory import GenericInformer
 
-Object: TypeAlias = dict[str, Any]
 Paths: TypeAlias = list[str]
+Rows: TypeAlias = list[list[str]]
 
+_LOOK_SECONDS = 0.2  # between two looks at the connection and at the reader of the pipe
 _REDRAW_SECONDS = 0.1
+_BLOCK_SECONDS = 1.0
+_FORMS = ("table", "csv")
 _NAMESPACE = ".metadata.namespace"
 
 
@@ -37,7 +45,11 @@ def command(
             show_default=False,
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Count once, also on a terminal.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Count once, and end.")] = False,
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="FORM", help="table or csv."),
+    ] = "table",
     namespace: arguments.Namespace = None,
     all_namespaces: arguments.AllNamespaces = False,
     selector: arguments.Selector = "",
@@ -50,19 +62,24 @@ def command(
 ) -> None:
     """Count objects by what a path finds in them, live.
 
-    On a terminal the table follows the cluster until Ctrl-C; elsewhere, and with `--once`,
-    it is printed once. The largest group stands first.
+    The table follows the cluster until Ctrl-C: on a terminal it is drawn anew, elsewhere it is
+    printed again, behind a blank line, when a count has changed. With `--once` it is printed
+    once. The largest group stands first.
 
     For example:
 
     ```console
     $ dyninformer count certificates -A --by .spec.issuerRef.name
+    $ dyninformer count cert -A -o csv --once
     $ dyninformer count cert -A --by .metadata.namespace --by .spec.issuerRef.kind --once
     $ dyninformer count ipamblocks --by .spec.affinity --where .spec.affinity!=host:worker-1
     ```
     """
     paths, fits = by or [_NAMESPACE], wanted(where)
-    tally = Tally(paths)
+    tally, form = Tally(paths), Form.parse(output)
+    if form.kind not in _FORMS or form.argument:
+        raise CommandError(f"-o {output}: give one of {', '.join(_FORMS)}", code=WRONG_USAGE)
+    shape = _Shape(form, paths, headings=not no_headers)
     target = Target(
         kubeconfig=kubeconfig,
         context=context,
@@ -76,49 +93,66 @@ def command(
         found = target.resolved(factory, resource)
         informer = target.informer(factory, found)
         target.sync(factory)
-        if sys.stdout.isatty() and not once:
-            _follow(informer, tally, paths, fits)
+        if once:
+            for obj in informer.lister:
+                if fits(obj):
+                    tally.add(obj)
+            for line in shape.lines(tally.rows()):
+                typer.echo(line)
             return
-        for obj in informer.lister:
-            if fits(obj):
-                tally.add(obj)
-    table = Table(["count", *map(_heading, paths)], show_headings=not no_headers)
-    for line in table.lines(tally.rows()):
-        typer.echo(line)
+        live_count = LiveCount(informer, tally, fits)
+        look = ConnectionNotices(factory.status, say).look
+        if sys.stdout.isatty() and form.is_table:
+            _draw(live_count, look, paths, str(informer.gvr))
+        _print_blocks(live_count, look, shape)
 
 
-def _follow(informer: GenericInformer, tally: Tally, paths: Paths, fits: Wanted) -> None:
+def _draw(live_count: LiveCount, look: Callable[[], None], paths: Paths, name: str) -> NoReturn:
     """Draw the table anew when something has changed, until somebody interrupts."""
     from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
     from rich.live import Live  # noqa: PLC0415
 
-    changed, counting = threading.Event(), threading.Lock()  # the lock guards the tally
-
-    def take(event: Event) -> None:
-        with counting:
-            _apply(tally, event)
-        changed.set()
-
-    informer.informer.add_event_handler(on_event=take, filter=fits, name="count")
-    changed.set()
     with Live(console=Console(), auto_refresh=False) as live:
         while True:
-            changed.wait()
-            changed.clear()
-            with counting:
-                rows, total = tally.rows(), tally.total
-            live.update(_drawn(paths, rows, f"{informer.gvr}: {total}"), refresh=True)
-            time.sleep(_REDRAW_SECONDS)  # a storm of events is one picture
+            look()
+            if live_count.wait(_LOOK_SECONDS):
+                rows, total = live_count.rows()
+                live.update(_drawn(paths, rows, f"{name}: {total}"), refresh=True)
+                time.sleep(_REDRAW_SECONDS)  # a storm of events is one picture
 
 
-def _apply(tally: Tally, event: Event) -> None:
-    if event.type is EventType.ADDED:
-        tally.add(event.object)
-    elif event.type is EventType.DELETED:
-        tally.remove(event.object)
-    elif event.type is EventType.UPDATED and event.old is not None:
-        tally.remove(event.old)
-        tally.add(event.object)
+def _print_blocks(live_count: LiveCount, look: Callable[[], None], shape: _Shape) -> NoReturn:
+    """Print the whole table, and again when the counts have changed."""
+    screen = Screen()
+    live_count.wait_for_all()
+    before: Rows | None = None
+    while True:
+        look()
+        screen.check_reader()
+        if not live_count.wait(_LOOK_SECONDS):
+            continue
+        rows, _ = live_count.rows()
+        if rows != before:
+            lines = shape.lines(rows)
+            screen.show(Line(line) for line in (lines if before is None else ["", *lines]))
+            before = rows
+            time.sleep(_BLOCK_SECONDS)  # a storm of events is one block
+        else:
+            time.sleep(_REDRAW_SECONDS)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How counts are printed where they are not drawn."""
+
+    form: Form
+    paths: Paths
+    headings: bool
+
+    def lines(self, rows: Rows) -> list[str]:
+        """The whole table."""
+        table = self.form.rows(["count", *map(_heading, self.paths)], show_headings=self.headings)
+        return table.lines(rows)
 
 
 def _drawn(paths: Paths, rows: list[list[str]], caption: str) -> Any:

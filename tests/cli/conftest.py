@@ -11,16 +11,35 @@ from typer.testing import CliRunner, Result
 
 from dyninformer.cli.main import app
 from dyninformer.testing import ApiServer
+from dyninformer.testing.control_plane import ControlPlane
 from tests.documents import ROOT
 
 Run: TypeAlias = Callable[..., Result]
+Either: TypeAlias = ApiServer | ControlPlane
+
+CRDS = ROOT / "examples" / "crd"
+
+
+@pytest.fixture(scope="session", params=["embedded", pytest.param("real", marks=pytest.mark.real)])
+def either(request: pytest.FixtureRequest) -> Iterator[Either]:
+    """Each of the two servers, with the examples; who changes something puts it back."""
+    with ApiServer() if request.param == "embedded" else ControlPlane() as started:
+        started.install(CRDS)
+        yield started
+
+
+@pytest.fixture
+def run_either(either: Either, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The same as ``run``, on each of the two."""
+    monkeypatch.setenv("KUBECONFIG", str(either.kubeconfig()))
+    return lambda *args: CliRunner().invoke(app, list(args))
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     """A server that has examples/crd."""
     with ApiServer() as started:
-        started.install(ROOT / "examples" / "crd")
+        started.install(CRDS)
         yield started
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import re
-import select
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-from dyninformer.testing import ApiServer
-from tests.cli.conftest import Run
+import pytest
 
-_DRAWING = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+from dyninformer.testing import ApiServer
+from tests.cli.conftest import CRDS, Either, Run
+from tests.cli.terminal import running
+
+ISSUER = ".spec.issuerRef.name"
 
 
 def certificate(name: str, issuer: str) -> dict[str, object]:
@@ -28,10 +23,10 @@ def certificate(name: str, issuer: str) -> dict[str, object]:
     }
 
 
-def test_groups_are_counted_once_where_nobody_looks(run: Run) -> None:
-    """Equal counts stand in the order of their values."""
-    result = run("count", "certificates", "-A", "--by", ".spec.issuerRef.name")
-    assert result.exit_code == 0
+def test_groups_are_counted_once(run_either: Run) -> None:
+    """Equal counts stand in the order of their values; a pipe gets the same."""
+    result = run_either("count", "certificates", "-A", "--by", ISSUER, "--once")
+    assert (result.exit_code, result.stderr) == (0, "")
     assert [line.split() for line in result.stdout.splitlines()] == [
         ["COUNT", "ISSUERREF.NAME"], ["1", "internal-ca"], ["1", "letsencrypt"],
     ]  # fmt: skip
@@ -39,66 +34,78 @@ def test_groups_are_counted_once_where_nobody_looks(run: Run) -> None:
 
 def test_several_paths_make_groups_of_all_their_values(run: Run) -> None:
     """What is not there is a value, too; without a path it is the namespace."""
-    result = run(
-        "count",
-        "cert",
-        "-A",
-        "--no-headers",
-        "--by",
-        ".metadata.namespace",
-        "--by",
-        ".spec.nothing",
-    )
+    count = ("count", "cert", "-A", "--no-headers", "--once")
+    result = run(*count, "--by", ".metadata.namespace", "--by", ".spec.nothing")
     assert result.stdout.split() == ["2", "prod", "<none>"]
-    assert run("count", "cert", "-A", "--no-headers").stdout.split() == ["2", "prod"]
+    assert run(*count).stdout.split() == ["2", "prod"]
 
 
-def test_a_path_that_cannot_be_read_is_wrong_usage(run: Run) -> None:
+def test_a_spreadsheet_gets_text_and_no_formulas(server: ApiServer, run: Run) -> None:
+    """As comma-separated values."""
+    server.create(certificate("evil", "=1+1,2"))
+    try:
+        shown = run("count", "cert", "-n", "prod", "--by", ISSUER, "--once", "-o", "csv").stdout
+    finally:
+        server.delete("certificates/evil", "prod")
+    assert shown.splitlines() == [
+        "COUNT,ISSUERREF.NAME", '1,"\'=1+1,2"', "1,internal-ca", "1,letsencrypt",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [(["--by", "{.spec"], "}"), (["-o", "yaml"], "table, csv"), (["-o", "csv=A:.b"], "table, csv")],
+)
+def test_wrong_usage_is_said_at_once(run: Run, args: list[str], said: str) -> None:
     """Before anything is asked."""
-    assert run("count", "cert", "--by", "{.spec").exit_code == 2
+    result = run("count", "cert", *args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
 
 
 def test_on_a_terminal_the_table_follows_the_cluster_until_it_is_interrupted(
-    server: ApiServer, kubeconfig: Path
+    either: Either, tmp_path: Path
 ) -> None:
     """An object that changes its group leaves the old one; Ctrl-C ends with 130."""
-    terminal, inside = pty.openpty()
-    command = [sys.executable, "-m", "dyninformer.cli.main", "count", "cert", "-n", "prod"]
-    with subprocess.Popen(
-        [*command, "--by", ".spec.issuerRef.name"],
-        stdin=inside, stdout=inside, stderr=inside, start_new_session=True,
-        env={**os.environ, "KUBECONFIG": str(kubeconfig), "TERM": "xterm", "COLUMNS": "80"},
-    ) as process:  # fmt: skip
-        os.close(inside)
-        try:
-            _await(terminal, r"1 +letsencrypt")
-            server.create(certificate("third", "letsencrypt"))
-            _await(terminal, r"2 +letsencrypt")
-            server.delete("certificates/third", "prod")
-            _await(terminal, r"1 +letsencrypt")
-            process.send_signal(signal.SIGINT)
-            _drain(terminal)
-            assert process.wait(30) == 130
-        finally:
-            process.kill()
-            os.close(terminal)
+    kubeconfig = either.kubeconfig(tmp_path / "config")
+    args = ("count", "cert", "-n", "prod", "--by", ISSUER)
+    with running(kubeconfig, *args, terminal=True) as count:
+        count.shows(r"1 +letsencrypt")
+        either.create(certificate("third", "letsencrypt"))
+        count.shows(r"2 +letsencrypt")
+        either.delete("certificates/third", "prod")
+        count.shows(r"(?s)2 +letsencrypt.*1 +letsencrypt")
+        count.interrupt()
+        assert count.ends() == 130
+        assert "Traceback" not in count.output
 
 
-def _await(terminal: int, pattern: str) -> None:
-    """Read what is drawn until it has the pattern, in what was drawn since the last call."""
-    seen = ""
-    until = time.monotonic() + 30
-    while not re.search(pattern, _DRAWING.sub("", seen)):
-        ready, _, _ = select.select([terminal], [], [], max(0.0, until - time.monotonic()))
-        assert ready, f"{pattern} never came: {seen!r}"
-        seen += os.read(terminal, 65536).decode("utf-8", "replace")
+def test_in_a_pipe_each_change_is_a_table_of_its_own(either: Either, tmp_path: Path) -> None:
+    """Behind a blank line; updates that change no count are none."""
+    kubeconfig = either.kubeconfig(tmp_path / "config")
+    with running(kubeconfig, "count", "cert", "-n", "prod", "--by", ISSUER) as count:
+        count.shows(r"COUNT +ISSUERREF.NAME\n1 +internal-ca\n1 +letsencrypt\n")
+        either.patch("certificates/shop", {"metadata": {"labels": {"not": "counted"}}}, "prod")
+        either.create(certificate("third", "letsencrypt"))
+        count.shows(r"\n\nCOUNT +ISSUERREF.NAME\n2 +letsencrypt\n1 +internal-ca\n")
+        either.delete("certificates/third", "prod")
+        shown = count.shows(r"(?s)2 +letsencrypt.*\n\nCOUNT.*\n1 +letsencrypt\n")
+        assert shown.count("COUNT") == 3
+        count.close_output()
+        assert count.ends() == 0
+        assert count.errors == ""
 
 
-def _drain(terminal: int) -> None:
-    """Read to the end: the other side has closed."""
-    while True:
-        try:
-            if not os.read(terminal, 65536):
-                return
-        except OSError:  # how Linux says it
-            return
+def test_it_goes_on_through_a_restart_of_the_server(tmp_path: Path) -> None:
+    """And says so on stderr."""
+    with ApiServer() as own:
+        own.install(CRDS)
+        kubeconfig = own.kubeconfig(tmp_path / "config")
+        with running(kubeconfig, "count", "cert", "-n", "prod", "--by", ISSUER) as count:
+            count.shows(r"1 +letsencrypt\n")
+            own.stop()
+            count.shows("disconnected since", on_stderr=True)
+            own.start()
+            own.create(certificate("third", "letsencrypt"))
+            count.shows(r"2 +letsencrypt\n")
+            count.shows("connected again", on_stderr=True)

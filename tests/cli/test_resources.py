@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.cli.conftest import Run
 
 
-def test_a_resource_is_listed_with_its_spellings(run: Run) -> None:
+def test_a_resource_is_listed_with_its_spellings(run_either: Run) -> None:
     """Everything one needs to know to name it."""
-    result = run("resources", "*.cert-manager.io", "--no-headers")
+    result = run_either("resources", "*.cert-manager.io", "--no-headers")
     assert result.exit_code == 0
     *told, verbs = result.stdout.split()
     assert told == [
@@ -16,12 +16,12 @@ def test_a_resource_is_listed_with_its_spellings(run: Run) -> None:
     assert {"list", "watch"} <= set(verbs.split(","))
 
 
-def test_a_filter_is_a_part_of_any_spelling(run: Run) -> None:
+def test_a_filter_is_a_part_of_any_spelling(run_either: Run) -> None:
     """Of the kind, too, in any case."""
-    shown = run("resources", "ipamb").stdout
+    shown = run_either("resources", "ipamb").stdout
     assert "IPAMBlock" in shown
     assert "certificates" not in shown
-    assert run("resources", "IPAMBLOCK").stdout == shown
+    assert run_either("resources", "IPAMBLOCK").stdout == shown
 
 
 def test_a_filter_that_fits_nothing_says_so(run: Run) -> None:
