@@ -29,7 +29,9 @@ SAMPLE_SIZE = 1000
 _FRAME = 0x28
 _IDENTITY = 0x01
 _SAMPLE_PART = 8192  # of a large object the beginning is enough to learn from
+_SAMPLE_BYTES = 1 << 20  # in all: more takes longer, and the dictionary gets no better
 _DICTIONARY_BYTES = 16384
+_WORD, _TRIES = 8, 1  # of what zstd tries else, nothing made it better, and all of it slower
 _LARGE = 16384  # compresses well without a dictionary
 _LEVEL = 1  # with a dictionary the higher ones take longer and gain nothing
 
@@ -119,8 +121,9 @@ class Codec:
         try:
             if not self.wants_sample:
                 return False
-            samples: Samples = [self.plain(payload)[:_SAMPLE_PART] for payload in sample()]
-            self._dictionary = _trained(samples)
+            parts: Samples = [self.plain(payload)[:_SAMPLE_PART] for payload in sample()]
+            stride = 1 + sum(map(len, parts)) // _SAMPLE_BYTES
+            self._dictionary = _trained(parts[::stride])
             self.wants_sample = False
         finally:
             self._learning.release()
@@ -130,7 +133,9 @@ class Codec:
 def _trained(samples: Samples) -> zstandard.ZstdCompressionDict | None:
     """A dictionary that is ready for use, or None if these samples have nothing in common."""
     try:
-        dictionary = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, dict_id=1)
+        dictionary = zstandard.train_dictionary(
+            _DICTIONARY_BYTES, samples, dict_id=1, d=_WORD, steps=_TRIES
+        )
         dictionary.precompute_compress(level=_LEVEL)
     except zstandard.ZstdError:
         return None

@@ -40,6 +40,11 @@ class Holdings:
         entries = self.entries.get(namespace if slash else "")
         return None if entries is None else entries.get(key)
 
+    def get_of(self, namespace: str, key: str) -> Payload | None:
+        """As ``get``, where the namespace is at hand."""
+        entries = self.entries.get(namespace)
+        return None if entries is None else entries.get(key)
+
     def make(self, step: Step) -> None:
         """Make one step."""
         key, new = step.change.key, step.change.new

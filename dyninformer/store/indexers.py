@@ -160,6 +160,14 @@ class Indexing:
             else:
                 self._calls.append((at, name, function))
         self._reader = PartialReader(paths)
+        self.read: Callable[[bytes], tuple[Head, Row]] = (
+            self._read_and_spread if self._calls else self._reader.read
+        )
+        """The head and the row of an object that may yet be malformed; functions not called.
+
+        Their places are empty, for ``call`` to fill: what they said of an object that is held
+        their indexes remember. Raises JSONPathError for what is no JSON or nested too deep.
+        """
         self.is_steady = not self._calls
         """The values follow from the object alone: all functions are paths."""
         self.no_values: Row = [[] for _ in self.functions]
@@ -172,15 +180,6 @@ class Indexing:
             for name, given in self.functions.items()
             if names is None or name in names
         ]
-
-    def read(self, data: bytes) -> tuple[Head, Row]:
-        """The head and the row of an object that may yet be malformed; functions not called.
-
-        Their places are empty, for ``call`` to fill: what they said of an object that is held
-        their indexes remember. Raises JSONPathError for what is no JSON or nested too deep.
-        """
-        head, row = self._reader.read(data)
-        return head, self._spread(row) if self._calls else row
 
     def held(self, data: bytes) -> tuple[Head, Row]:
         """The same for an object that was accepted before: it can always be read."""
@@ -200,6 +199,10 @@ class Indexing:
     def row_of(self, data: bytes) -> Row:
         """All index values of an accepted object."""
         return self.call(data, self.held(data)[1])
+
+    def _read_and_spread(self, data: bytes) -> tuple[Head, Row]:
+        head, row = self._reader.read(data)
+        return head, self._spread(row)
 
     def _spread(self, row: Row) -> Row:
         """The row with an empty place for each function that is to be called."""

@@ -64,10 +64,10 @@ class PartialReader:
         try:
             if self._values is not None:
                 values = self._values(self._decode(data))
-                return values, [
-                    [value] if type(value) is str else self._other(at, value)
-                    for at, value in enumerate(values[_SIZE:])
-                ]
+                row: TextLists = []
+                for value in values[_SIZE:]:
+                    row.append([value] if type(value) is str else self._other(len(row), value))
+                return values, row
             if self._heads is not None:
                 root = self._decode(data)
                 head = self._heads(root)

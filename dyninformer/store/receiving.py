@@ -34,7 +34,7 @@ _metadata = msgspec.json.Decoder(_Metadata)
 _reader = PartialReader()
 
 
-class Received(msgspec.Struct, frozen=True):
+class Received(msgspec.Struct, frozen=True, gc=False):
     """One object as it came, ready to be stored."""
 
     key: str
@@ -60,6 +60,7 @@ class Receiver:
     def __init__(self, transform: Transform | None, metadata_only: bool) -> None:
         self._transform = transform
         self._metadata_only = metadata_only
+        self._keeps_all = transform is None and not metadata_only
 
     def receive(
         self, data: bytes, api_version: str, kind: str, deleted: bool, indexing: Indexing
@@ -72,6 +73,24 @@ class Receiver:
             head, row = indexing.read(data)
         except JSONPathError:
             _refuse(data)
+        name, namespace, uid, version, said_version, said_kind = head[:6]
+        if (
+            type(name) is type(namespace) is type(uid) is type(version) is str
+            and type(said_version) is type(said_kind) is str
+            and name
+            and namespace
+            and said_version
+            and said_kind
+            and "/" not in name
+            and "/" not in namespace
+            and data[0] == _BRACE
+            and self._keeps_all
+            and not deleted
+        ):  # what nearly every object is: nothing is missing, and it is kept as it came
+            key = f"{namespace}/{name}"
+            if not indexing.is_steady:
+                row = indexing.call(data, row)
+            return Received(key, namespace, name, uid, version, data, None, row, indexing)
         key, namespace, name, uid, version = _named(head) or _refuse(data)
         kept = None if deleted else self._whole(data, head, api_version, kind)
         if kept is not None and self._transform is not None:

@@ -12,7 +12,7 @@ from dyninformer.store.changes import Change, Changes, InitialChanges, Payload
 from dyninformer.store.codec import SAMPLE_SIZE, Codec
 from dyninformer.store.holdings import ByNamespace, Holdings, Indexes
 from dyninformer.store.receiving import Received
-from dyninformer.store.steps import Deciding, Step, Steps, new_row
+from dyninformer.store.steps import Deciding, Step, Steps
 from dyninformer.store.trimming import WORTH_IT, give_back_memory
 
 if TYPE_CHECKING:
@@ -64,13 +64,14 @@ class Relist:
         key = received.key
         if key in self._new:
             self._take_back(key)
-        held, data = self._store.holdings.get(key), received.data
+        held, data = self._store.holdings.get_of(received.namespace, key), received.data
         if data is None:
             self._drop(key, held)
             return
         if held is None:
             self._new[key] = self._store.codec.pack(data, received.identity)
-            row = new_row(received, data, self._indexing)
+            indexing = self._indexing
+            row = received.row if received.indexing is indexing else indexing.row_of(data)
             for index, values in zip(self._indexes, row, strict=True):
                 index.enter(key, values)
         elif not self._compare(received, held):
@@ -191,7 +192,10 @@ class Relist:
         for key, payload in self._new.items():
             if key not in self._updates:
                 namespace, slash, _ = key.partition("/")
-                added.setdefault(namespace if slash else "", {})[key] = payload
+                entries = added.get(namespace if slash else "")
+                if entries is None:
+                    entries = added[namespace if slash else ""] = {}
+                entries[key] = payload
         return added
 
     # Indexes.

@@ -142,7 +142,7 @@ class Store:
             indexing = holdings.indexing
             # Only this thread writes the scope, so what is held now is held below, if perhaps
             # in other bytes: another thread may have compressed it.
-            held = holdings.get(received.key)
+            held = holdings.get_of(received.namespace, received.key)
             if type == "DELETED":
                 step = self._deciding.removed(received, held, indexing)
             else:

@@ -6,6 +6,7 @@ urllib3 do, each costs three calls and reaches the cutters of lines and items by
 
 from __future__ import annotations
 
+from functools import lru_cache
 from http.client import HTTPException
 
 __all__ = ["BrokenChunksError", "Dechunker"]
@@ -80,6 +81,7 @@ class Dechunker:
             self._hold(data)
 
 
+@lru_cache(maxsize=1024)  # a server sends few sizes, over and over
 def _size(line: bytes) -> int:
     before, size = line[:2], line[2:].partition(b";")[0].strip()
     if before != b"\r\n" or not size.isalnum():
