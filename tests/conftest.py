@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -27,3 +28,12 @@ os.register_at_fork(after_in_child=_stop_tracing)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A test marked ``real`` runs where a real kube-apiserver is at hand."""
     need_real(config, [item for item in items if item.get_closest_marker("real")])
+
+
+@pytest.fixture
+def unmeasured() -> Iterator[None]:
+    """For tests that interrupt the main thread: in coverage, that would leave its lock taken."""
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    yield
+    sys.settrace(tracer)

@@ -60,6 +60,7 @@ def test_many_who_wait_are_all_woken_by_each_ring() -> None:
     assert len(reached) == 50
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_s23_interrupts_in_a_storm_leave_no_lock_taken() -> None:
     """A real signal, again and again, at whatever bytecode it comes."""
     if threading.current_thread() is not threading.main_thread():

@@ -210,7 +210,7 @@ def own_signal() -> Iterator[None]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
-@pytest.mark.usefixtures("own_signal")
+@pytest.mark.usefixtures("own_signal", "unmeasured")
 @both
 def test_an_interrupt_ends_a_wait_and_loses_nothing(room: Room, coalesce: bool) -> None:
     """S23: whoever goes on reading has every event, once."""

@@ -140,7 +140,7 @@ def connections_to(port: int) -> set[int]:
 
 
 @pytest.fixture
-def interrupt() -> Iterator[Callable[[str], None]]:
+def interrupt(unmeasured: None) -> Iterator[Callable[[str], None]]:
     """Interrupts the main thread as Ctrl-C does, once it is in this function of the library."""
     main = threading.main_thread()
     if threading.current_thread() is not main:
