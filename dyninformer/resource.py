@@ -49,7 +49,8 @@ class GroupVersionResource:
         """
         if "/" in text:
             *group, version, resource = text.split("/") if text.count("/") <= 2 else ("", "", "")
-            if version and resource and all(group):
+            # Without a group it may be something else: ``apps/v1``, ``pods/shop-1``.
+            if version and resource and (all(group) if group else _VERSION.match(version)):
                 return cls(group[0] if group else "", version, resource)
         else:
             resource, _, rest = text.partition(".")

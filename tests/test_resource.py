@@ -34,7 +34,7 @@ def test_what_is_printed_is_read_back(gvr: GVR) -> None:
 @pytest.mark.parametrize(
     "text",
     ["pods", "certificates.cert-manager.io", "cert", "", "/", "a/b/c/d", "/v1/pods", "pods.v1.",
-     "pods.v0", "pods.v01.apps", "Certificate", "v1/", "x//y"],
+     "pods.v0", "pods.v01.apps", "Certificate", "v1/", "x//y", "apps/v1", "pods/shop-1"],
 )  # fmt: skip
 def test_a_spelling_that_needs_the_server_says_who_asks_it(text: str) -> None:
     """Anything shorter is a ValueError that names for_resource."""
