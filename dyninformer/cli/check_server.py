@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
+from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from dyninformer.cli.check_certificate import certificate
 from dyninformer.cli.findings import Finding, denied, fail, failed_by, message_of, ok, warn
 from dyninformer.display.text import visible
 from dyninformer.errors import ConfigError, UnreachableError
@@ -60,6 +64,7 @@ class ServerChecks:
         tls = "TLS" if urlsplit(source.host).scheme == "https" else "no TLS"
         yield ok("connection", f"{source.host} answers after {seconds:.2f} s ({tls})")
         yield from self._proxy()
+        yield from certificate(source, self._patience)
         yield _clock(asked)
         yield from self._credentials(reply)
         if self.reached:
@@ -85,7 +90,9 @@ class ServerChecks:
             yield failed_by("credentials", error)
             return
         if 401 in (reply.status, version.status):
-            yield denied("credentials", "they are refused", 401, message_of(reply))
+            expired = _expired(self._source)
+            what = f"they are refused{expired and f' (the token expired {expired})'}"
+            yield denied("credentials", what, 401, message_of(reply))
             return
         self.reached = True
         self.user = _name_in(reply)
@@ -104,6 +111,21 @@ def _name_in(reply: JsonReply) -> str:
     for key in ("status", "userInfo", "username"):
         found = found.get(key) if isinstance(found, dict) else None
     return found if isinstance(found, str) and reply.status < 300 else ""
+
+
+def _expired(source: Source) -> str:
+    """When a token that says it itself has expired; "" if it has not, or does not say."""
+    settings: Any = source.writes_client.configuration
+    for text in settings.api_key.values():
+        payload = f"{text}..".split(".")[1]
+        try:
+            claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+            ended = datetime.fromtimestamp(claims["exp"], UTC)
+        except (ValueError, TypeError, KeyError, OverflowError, OSError):
+            continue  # it is of another kind
+        if ended < datetime.now(UTC):
+            return f"{ended:%Y-%m-%d %H:%M:%S} UTC"
+    return ""
 
 
 def _clock(asked: Asked) -> Finding:

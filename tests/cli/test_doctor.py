@@ -7,8 +7,9 @@ import re
 import socket
 import ssl
 import threading
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 import trustme
 from typer.testing import Result
 
+from dyninformer.cli.check_certificate import certificate
 from dyninformer.cli.check_versions import allows
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
@@ -29,10 +31,9 @@ from dyninformer.testing.faults import (
     WithholdBookmarks,
 )
 from dyninformer.testing.kubeconfig import kubeconfig_text
-from tests.cli.conftest import Run
-from tests.documents import ROOT
+from dyninformer.watching.source import Source
+from tests.cli.conftest import CRDS, Run
 
-CRDS = ROOT / "examples" / "crd"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 BROKEN = {"metadata": {"name": "dead.io"}, "versions": [{"version": "v1", "freshness": "Stale"}]}
 
@@ -174,6 +175,47 @@ def test_a_certificate_that_is_not_trusted_has_a_fix_of_its_own(
     assert levels(result)["connection"] == "FAIL"
     assert said in result.stdout
     assert fix in fix_of(result, "connection")
+
+
+@pytest.mark.parametrize(
+    ("days", "insecure", "level", "said"),
+    [(2, False, "warn", "expires in 2.0 days"), (90, False, "ok", "90 days"),
+     (90, True, "warn", "not verified")],
+)  # fmt: skip
+def test_a_certificate_is_looked_at_before_it_expires(
+    tmp_path: Path, days: int, insecure: bool, level: str, said: str
+) -> None:
+    """And whether it is verified at all."""
+    authority = trustme.CA()
+    leaf = authority.issue_cert(
+        "127.0.0.1", not_after=datetime.now(UTC) + timedelta(days=days, minutes=1)
+    )
+    with shown_certificate(leaf) as url:
+        config = json.loads(kubeconfig_text(url, "token", authority.cert_pem.bytes()))
+        if insecure:
+            cluster = config["clusters"][0]["cluster"]
+            del cluster["certificate-authority-data"]
+            cluster["insecure-skip-tls-verify"] = True
+        path = tmp_path / "config"
+        path.write_text(json.dumps(config))
+        with closing(Source(kubeconfig=path)) as source:
+            (finding,) = certificate(source, 30)
+    assert finding.level == level
+    assert said in finding.found
+
+
+def test_a_token_that_says_when_it_expired_is_told_as_that(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """When, and nothing else of it."""
+    payload = urlsafe_b64encode(b'{"exp": 1700000000, "sub": "someone"}').decode().rstrip("=")
+    token = f"eyJhbGciOiJSUzI1NiJ9.{payload}.c2lnbmF0dXJl"
+    with ApiServer() as own:
+        monkeypatch.setenv("KUBECONFIG", str(own.kubeconfig(tmp_path / "config", token=token)))
+        result = run("doctor")
+    assert result.exit_code == 3
+    assert "(the token expired 2023-11-14 22:13:20 UTC)" in result.stdout
+    assert payload not in result.output
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(3600, "behind"), (-3600, "ahead of")])
