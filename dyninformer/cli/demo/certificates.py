@@ -228,7 +228,7 @@ def status_of(certificate: Object) -> Line:
     issuing = _found(certificate, "Issuing")
     if issuing.get("reason") == "Failed":
         return Line(f"failed: {issuing['message'].removeprefix(_FAILED)}", "red")
-    return Line("is being issued" if issuing else "new", "yellow")
+    return Line("being issued" if issuing else "new", "yellow")
 
 
 def _condition(certificate: Object, kind: str) -> str:

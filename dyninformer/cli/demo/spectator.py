@@ -123,7 +123,7 @@ class Spectator:
         objects = sum(len(each.lister) for each in self.informers)
         figures = f"{objects} objects, {self.events.total()} events"
         memory = _memory()
-        return f"{figures}, {memory / 1e6:.0f} MB" if memory else figures
+        return f"{figures}, {memory / 1e6:.0f} MB with the server" if memory else figures
 
     # -- inside --------------------------------------------------------------------------
 

@@ -60,10 +60,15 @@ class Story:
             Act(0.00, _nothing, "certificates are issued, renewed, and fail; pods take addresses"),
             Act(0.30, certificates.delete_crd, "the CRD of the certificates is deleted"),
             Act(0.42, certificates.restore_crd, "the CRD is there again, and the certificates"),
-            Act(0.60, self._stop, "the API server is stopped; what changes now is missed"),
-            Act(0.62, certificates.retire),
-            Act(0.64, certificates.renew),
-            Act(0.72, self._start, "the API server listens again; what was missed is told"),
+            Act(
+                0.60,
+                self._stop,
+                "the API server is stopped, and its log cut: what happens now is missed",
+            ),
+            Act(0.61, certificates.retire),
+            Act(0.63, certificates.renew),
+            Act(0.65, self._server.compact),
+            Act(0.66, self._start, "the API server listens again, and what was missed is told"),
         ]
         return sorted(acts, key=lambda act: act.at)
 
