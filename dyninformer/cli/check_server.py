@@ -57,31 +57,31 @@ class ServerChecks:
             reply = source.get_json("/version", deadline=self._patience)
         except (UnreachableError, ConfigError) as error:
             yield failed_by("connection", error)
-            yield from self._proxy()
+            yield from self._proxy(blamed=True)
             return
         asked = Asked(reply, began, time.time())
         seconds = asked.ended - asked.began
         tls = "TLS" if urlsplit(source.host).scheme == "https" else "no TLS"
         yield ok("connection", f"{source.host} answers after {seconds:.2f} s ({tls})")
-        yield from self._proxy()
+        yield from self._proxy(blamed=False)
         yield from certificate(source, self._patience)
         yield _clock(asked)
         yield from self._credentials(reply)
         if self.reached:
             yield _version(reply)
 
-    def _proxy(self) -> Iterator[Finding]:
+    def _proxy(self, *, blamed: bool) -> Iterator[Finding]:
         proxy = self._source.proxy
         if proxy is None:
             return
         named = [name for name, url in getproxies().items() if name != "no" and _same(url, proxy)]
         where = f"the environment ({named[0]}_proxy)" if named else "the kubeconfig (proxy-url)"
-        yield warn(
-            "proxy",
-            f"requests go through {visible(proxy)}, from {where}",
-            "If a watch is cut when idle (see --watch-for), raise the proxy's idle time, or name "
-            "the server in NO_PROXY.",
-        )
+        found = f"requests go through {visible(proxy)}, from {where}"
+        if blamed:
+            fix = "See whether it runs, and lets through to the server; or add that to NO_PROXY."
+            yield warn("proxy", found, fix)
+        else:
+            yield ok("proxy", f"{found}; whether it cuts idle watches is seen with --watch-for")
 
     def _credentials(self, version: JsonReply) -> Iterator[Finding]:
         try:

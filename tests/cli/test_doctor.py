@@ -16,9 +16,11 @@ from pathlib import Path
 
 import pytest
 import trustme
+from kubernetes.client import ApiClient, Configuration
 from typer.testing import Result
 
 from dyninformer.cli.check_certificate import certificate
+from dyninformer.cli.check_server import ServerChecks
 from dyninformer.cli.check_versions import allows
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
@@ -120,6 +122,18 @@ def test_a_refused_connection_is_unreachable(
     assert "Is it running, and listening there?" in fix_of(result, "connection")
 
 
+def test_a_proxy_is_named_without_its_password() -> None:
+    """It may be what does not answer."""
+    configuration = Configuration(host="https://192.0.2.1:6443")
+    configuration.proxy = "http://user:secret@127.0.0.1:1"
+    with closing(Source(ApiClient(configuration))) as source:
+        connection, proxy = ServerChecks(source, 30).run()
+    assert connection.level == "FAIL"
+    assert (proxy.check, proxy.level) == ("proxy", "warn")
+    assert "requests go through http://127.0.0.1:1, from the kubeconfig" in proxy.found
+    assert "secret" not in f"{connection}{proxy}"
+
+
 @contextmanager
 def shown_certificate(certificate: trustme.LeafCert) -> Iterator[str]:
     """The address of something that shows a certificate to all who come, and no more."""
@@ -163,7 +177,6 @@ def test_a_certificate_that_is_not_trusted_has_a_fix_of_its_own(
     now = datetime.now(UTC)
     certificate = (other if problem == "unknown" else authority).issue_cert(
         "192.0.2.1" if problem == "other name" else "127.0.0.1",
-        not_before=now - timedelta(days=9),
         not_after=now + timedelta(days=-1 if problem == "expired" else 1),
     )
     config = tmp_path / "config"
