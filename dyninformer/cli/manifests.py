@@ -55,9 +55,10 @@ def manifests(path: Path, complain: Complain) -> Found:
     except ValueError as error:
         complain(f"{path}: {error}")
         return
+    decode = decode_json if path.suffix == ".json" else decode_yaml
     for where, part in _documents(path, text):
         try:
-            value, _ = (decode_json if part.lstrip()[:1] == b"{" else decode_yaml)(part)
+            value, _ = decode(part)
         except BodyError as error:
             complain(f"{where}: {error}")
             continue

@@ -106,7 +106,7 @@ def command(
     ```console
     $ dyninformer record certificates -n prod -o certificates.ndjson.zst --for 1s
     $ dyninformer record '*.cert-manager.io' ipamblocks -A -o incident.ndjson.zst --for 1
-    $ dyninformer record cert -A --where .spec.issuerRef.name=ca -o ca.ndjson --force --for 1
+    $ dyninformer record cert -A --where .metadata.name=shop -o shop.ndjson --force --for 1
     ```
     """
     fits = wanted(where) if where else None

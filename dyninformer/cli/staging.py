@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from dyninformer.cli.recording import Resource
@@ -11,7 +11,8 @@ from dyninformer.testing.cluster.builtins import BUILTINS
 
 Object: TypeAlias = dict[str, Any]
 Known: TypeAlias = set[str]
-Versions: TypeAlias = dict[str, list[str]]
+Versions: TypeAlias = list[Resource]
+Made: TypeAlias = dict[str, Versions]
 
 CRD: Final = "CustomResourceDefinition"
 CRD_API: Final = "apiextensions.k8s.io/v1"
@@ -35,7 +36,7 @@ class Stage:
         self._kinds = {(each.api_version, each.kind) for each in BUILTINS}
         self._defined: Known = set()
         """CRDs that came as objects."""
-        self._made: Versions = {}
+        self._made: Made = {}
         """By CRD: the versions that one made here has."""
 
     def serve(self, resource: Resource) -> None:
@@ -50,9 +51,9 @@ class Stage:
             raise RefusedError(
                 f"{resource.kind} of {gvr.group_version}: this server has no such kind"
             )
-        versions = [*self._made.get(gvr.group_resource, ()), gvr.version]
+        versions = [*self._made.get(gvr.group_resource, ()), resource]
         try:
-            self._server.install(_definition(resource, versions))
+            self._server.install(_definition(versions))
         except (ApiError, TimeoutError, ValueError) as error:
             raise RefusedError(f"{resource.kind} of {gvr.group_version}: {error}") from None
         self._made[gvr.group_resource] = versions
@@ -139,9 +140,32 @@ def _installable(crd: Object) -> Object:
     }
 
 
-def _definition(resource: Resource, versions: Iterable[str]) -> Object:
-    """A CRD that takes every object of a resource as it is."""
-    gvr = resource.parsed
+def _definition(versions: Versions) -> Object:
+    """A CRD that takes every object of a resource, in each of these versions, as it is."""
+    # One that was described when its CRD had gone knows no more than its kind.
+    known = next((each for each in reversed(versions) if each.singular), versions[-1])
+    gvr = known.parsed
+    return {
+        "apiVersion": CRD_API,
+        "kind": CRD,
+        "metadata": {"name": gvr.group_resource, "annotations": _UNAPPROVED},
+        "spec": {
+            "group": gvr.group,
+            "scope": "Namespaced" if known.namespaced else "Cluster",
+            "names": {
+                "plural": gvr.resource,
+                "singular": known.singular or known.kind.lower(),
+                "kind": known.kind,
+                "listKind": f"{known.kind}List",
+                "shortNames": list(known.short_names),
+                "categories": list(known.categories),
+            },
+            "versions": [_version(each, stored=not at) for at, each in enumerate(versions)],
+        },
+    }
+
+
+def _version(resource: Resource, *, stored: bool) -> Object:
     columns = [
         {
             "name": each.name,
@@ -153,30 +177,10 @@ def _definition(resource: Resource, versions: Iterable[str]) -> Object:
     ]
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return {
-        "apiVersion": CRD_API,
-        "kind": CRD,
-        "metadata": {"name": gvr.group_resource, "annotations": _UNAPPROVED},
-        "spec": {
-            "group": gvr.group,
-            "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "names": {
-                "plural": gvr.resource,
-                "singular": resource.singular or resource.kind.lower(),
-                "kind": resource.kind,
-                "listKind": f"{resource.kind}List",
-                "shortNames": list(resource.short_names),
-                "categories": list(resource.categories),
-            },
-            "versions": [
-                {
-                    "name": version,
-                    "served": True,
-                    "storage": not at,
-                    "schema": {"openAPIV3Schema": schema},
-                    "subresources": {"status": {}},
-                    "additionalPrinterColumns": columns,
-                }
-                for at, version in enumerate(versions)
-            ],
-        },
+        "name": resource.parsed.version,
+        "served": True,
+        "storage": stored,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": columns,
     }

@@ -47,9 +47,9 @@ class Running:
             assert self._read(until - time.monotonic()), f"{pattern} never came: {self._fds}"
         return self._fds[fd]
 
-    def interrupt(self) -> None:
-        """Ctrl-C."""
-        self._process.send_signal(signal.SIGINT)
+    def interrupt(self, number: int = signal.SIGINT) -> None:
+        """Ctrl-C, or another signal."""
+        self._process.send_signal(number)
 
     def close_output(self) -> None:
         """The reader of the pipe goes."""

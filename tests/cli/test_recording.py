@@ -1,0 +1,176 @@
+"""Recordings: what is written can be read again, as far as the file is whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from dyninformer.cli.failing import CommandError
+from dyninformer.cli.player import BrokenError, Player
+from dyninformer.cli.recording import Column, Line, Recorder, Resource, now
+
+WIDGETS = Resource(
+    "widgets.v1.ex.io", "Widget", True, "widget", ("wd",), (), (Column("Size", "string", ".s"),)
+)
+
+
+def added(name: str, **fields: Any) -> Line:
+    """A line about a new widget."""
+    obj = {"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": name}, **fields}
+    return Line(now(), "ADDED", str(WIDGETS.parsed), object=obj)
+
+
+@pytest.fixture(params=["a.ndjson.zst", "a.ndjson"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Where a recording is written, packed or plain."""
+    return tmp_path / str(request.param)
+
+
+def written(path: Path, count: int = 200) -> list[Line]:
+    """A whole recording, flushed after every tenth line."""
+    lines = [added(f"a{number}", payload=f"{number**50:x}") for number in range(count)]
+    with Recorder(path, (WIDGETS,), force=False) as recorder:
+        for number, line in enumerate(lines):
+            recorder.write(line)
+            if number % 10 == 0:
+                recorder.flush()
+        recorder.close(events=count, objects=count)
+    return lines
+
+
+def played(path: Path) -> tuple[list[Line], str]:
+    """The lines that can be read, and the complaint at the end of them."""
+    lines = []
+    with Player(path) as player:
+        try:
+            for line in player.lines():
+                lines.append(line)
+        except BrokenError as error:
+            return lines, str(error)
+    return lines, ""
+
+
+def test_what_is_recorded_is_played(path: Path) -> None:
+    """Line by line, with the resources; and only the owner can read it."""
+    lines = written(path)
+    with Player(path) as player:
+        assert player.header.resources == (WIDGETS,)
+        assert list(player.lines()) == lines
+        assert player.position == player.size
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_what_is_flushed_can_be_read_while_the_recorder_runs(path: Path) -> None:
+    """Each time as far as the last flush; and the end that is not there is missed."""
+    with Recorder(path, (WIDGETS,), force=False) as recorder:
+        for name in ("a", "b"):
+            recorder.write(added(name))
+            recorder.flush()
+            lines, complaint = played(path)
+            assert lines[-1].object["metadata"]["name"] == name
+            assert "ends without its end" in complaint
+        recorder.write(added("lost"))
+    assert [line.object["metadata"]["name"] for line in played(path)[0]] == ["a", "b"]
+
+
+def test_what_is_cut_can_be_read_up_to_there(path: Path) -> None:
+    """Wherever that is; the complaint says which line, and after what time."""
+    lines = written(path)
+    whole = path.read_bytes()
+    for part in (0.3, 0.6, 0.9):
+        path.write_bytes(whole[: int(len(whole) * part)])
+        found, complaint = played(path)
+        assert found == lines[: len(found)]
+        assert part - 0.2 < len(found) / len(lines) < part + 0.1
+        assert complaint.startswith(f"line {len(found) + 2}, after 20")
+
+
+def test_what_is_damaged_is_complained_of(tmp_path: Path) -> None:
+    """A packed recording has checksums; what is no line is refused, and all behind it."""
+    packed, plain = tmp_path / "a.zst", tmp_path / "a.ndjson"
+    written(packed)
+    damaged = bytearray(packed.read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    packed.write_bytes(damaged)
+    lines, complaint = played(packed)
+    assert len(lines) < 200
+    assert re.search("the rest cannot be read|no line of a recording", complaint)
+    written(plain)
+    text = plain.read_bytes().splitlines(keepends=True)
+    plain.write_bytes(b"".join([*text[:5], b'{"time": 1}\n', *text[5:]]))
+    lines, complaint = played(plain)
+    assert len(lines) == 4
+    assert "is no line of a recording" in complaint
+
+
+def header(**other: object) -> bytes:
+    """A first line."""
+    head = {"format": "dyninformer-recording", "version": 1, "resources": []}
+    return json.dumps({**head, "time": "2026-01-01T00:00:00Z", **other}).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"time": "2026-01-01T00:00:00Z", "type": "ADDED", "gvr": "widgets", "object": {}},
+        {"time": "2026-01-01T00:00:00Z", "type": "ADDED", "gvr": "widgets.v1.ex.io", "object": {}},
+        {"time": "2026-01-01T00:00:00", "type": "END"},
+        ["END"],
+    ],
+)
+def test_a_line_that_makes_no_sense_is_refused(tmp_path: Path, line: Any) -> None:
+    """Nothing behind it is played."""
+    path = tmp_path / "a.ndjson"
+    path.write_bytes(header() + json.dumps(line).encode() + b"\n")
+    assert "line 2" in played(path)[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is no recording"),
+        (b"127.0.0.1 localhost\n", "is no recording"),
+        (header(format="other"), "is no recording"),
+        (header(version=2), "is of version 2"),
+        (zstandard.compress(b"{}\n"), "is no recording"),
+        (b"\x28\xb5\x2f\xfdxxxxxxx", "cannot be read"),
+    ],
+)
+def test_what_is_no_recording_is_said_to_be_none(tmp_path: Path, content: bytes, why: str) -> None:
+    """Or to be one of a later version."""
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    with pytest.raises(CommandError, match=why):
+        Player(path)
+
+
+def test_odd_values_are_kept(path: Path) -> None:
+    """Numbers past 64 bits; half of a character is shown as such."""
+    with Recorder(path, (), force=False) as recorder:
+        recorder.write(added("a", big=2**70, half="\ud800", wide="日本", small=5e-324))
+        recorder.close(events=1, objects=1)
+    (line,), _ = played(path)
+    assert (line.object["big"], line.object["half"]) == (2**70, "\ufffd")
+    assert (line.object["wide"], line.object["small"]) == ("日本", math.ulp(0.0))
+
+
+def test_nothing_is_replaced_without_being_told(path: Path) -> None:
+    """And what is no ordinary file never is, not even a link to one."""
+    path.write_text("mine")
+    with pytest.raises(FileExistsError):
+        Recorder(path, (), force=False)
+    assert path.read_text() == "mine"
+    link = path.with_name(f"link-{path.name}")
+    link.symlink_to(path)
+    with pytest.raises(CommandError, match="no ordinary file"):
+        Recorder(link, (), force=True)
+    with Recorder(path, (WIDGETS,), force=True) as recorder:
+        recorder.close(events=0, objects=0)
+    assert played(path) == ([], "")

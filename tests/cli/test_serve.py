@@ -1,0 +1,250 @@
+"""``dyninformer serve``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from kubernetes.dynamic.exceptions import ForbiddenError
+
+from dyninformer import DynamicSharedInformerFactory
+from dyninformer.cli.signals import Ending
+from dyninformer.testing.assets import find_assets
+from tests.cli.conftest import Run
+from tests.cli.terminal import Running, running
+from tests.cli.test_main import EXAMPLE, docstring
+from tests.documents import ROOT
+
+PODS = """
+apiVersion: v1
+kind: PodList
+items:
+- metadata: {name: p, namespace: prod, uid: of-then, creationTimestamp: "2020-01-01T00:00:00Z"}
+  status: {phase: Running, containerStatuses: []}
+- metadata: {namespace: prod}
+"""
+MONITORS = """
+apiVersion: monitoring.ex.io/v1
+kind: ServiceProxy
+metadata: {name: a, resourceVersion: "7"}
+spec: {of: then}
+---
+apiVersion: monitoring.ex.io/v1beta1
+kind: ServiceProxy
+metadata: {name: b}
+---
+apiVersion: monitoring.ex.io/v1
+kind: ServiceProxy
+metadata: {name: a, resourceVersion: "6"}
+"""
+
+
+@dataclass
+class Served:
+    """A running command, and how to reach its server."""
+
+    command: Running
+    kubeconfig: Path
+    errors: str
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A must-gather of sorts: CRDs, objects, and files that are something else."""
+    root = tmp_path_factory.mktemp("gathered")
+    for source in sorted((ROOT / "examples" / "crd").iterdir()):
+        (root / source.name).write_bytes(source.read_bytes())
+    below = root / "namespaces" / "prod" / "core"
+    below.mkdir(parents=True)
+    (below / "pods.yaml").write_text(PODS)
+    (root / "monitors.yml").write_text(MONITORS)
+    (root / "proxy.json").write_text(
+        json.dumps(
+            {
+                "apiVersion": "config.ex.io/v1",
+                "kind": "Proxy",
+                "metadata": {"name": "x", "uid": "y"},
+            }
+        )
+    )
+    (root / "values.yaml").write_text("replicas: 3\n")
+    (root / "template.yaml").write_text("kind: {{ .Values.kind }}\n")
+    (root / "notes.txt").write_text("kind: Pod\n")
+    (root / "old.yaml").write_text(
+        "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: \x1b[31m}\n"
+        "---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n"
+    )
+    return root
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """What serves it."""
+    kubeconfig = tmp_path_factory.mktemp("kube") / "config"
+    args = ("serve", str(folder), "-n", "shop", "--kubeconfig-out", str(kubeconfig))
+    with running(kubeconfig, *args) as command:
+        assert command.shows("\n") == f"export KUBECONFIG={kubeconfig}\n"
+        yield Served(command, kubeconfig, command.shows("read-only, on", on_stderr=True))
+
+
+@pytest.fixture
+def factory(served: Served) -> Iterator[DynamicSharedInformerFactory]:
+    """A client of its."""
+    with DynamicSharedInformerFactory(kubeconfig=str(served.kubeconfig)) as made:
+        yield made
+
+
+def keys(factory: DynamicSharedInformerFactory, resource: str) -> list[str]:
+    """What a resource has."""
+    lister = factory.for_resource(resource).lister
+    factory.sync(60)
+    return sorted(lister.keys())
+
+
+def test_objects_are_served_by_the_crds_among_the_files(
+    factory: DynamicSharedInformerFactory,
+) -> None:
+    """With their short names and columns."""
+    assert keys(factory, "cert") == ["prod/mail", "prod/shop"]
+    assert keys(factory, "IPAMBlock") == ["10-0-0-0-26", "10-0-0-64-26"]
+    gvr = factory.discovery.resolve("cert").gvr
+    assert [each.name for each in factory.discovery.columns(gvr)][:2] == ["Ready", "Secret"]
+
+
+def test_other_kinds_are_told_from_their_objects(factory: DynamicSharedInformerFactory) -> None:
+    """In each of their versions; without a namespace, what was in a cluster had none there."""
+    assert keys(factory, "serviceproxies.monitoring.ex.io") == ["shop/a", "shop/b"]
+    assert keys(factory, "monitoring.ex.io/v1beta1/serviceproxies") == ["shop/a", "shop/b"]
+    assert keys(factory, "proxies.config.ex.io") == ["x"]
+
+
+def test_an_object_that_is_there_twice_is_the_newer_one(
+    factory: DynamicSharedInformerFactory,
+) -> None:
+    """By its resourceVersion."""
+    lister = factory.for_resource("monitoring.ex.io/v1/serviceproxies").lister
+    factory.sync(60)
+    assert lister.get("a", "shop")["spec"] == {"of": "then"}
+
+
+def test_objects_are_as_they_were(factory: DynamicSharedInformerFactory) -> None:
+    """Items of a typed list, too; namespaces are there, whether a file has them or not."""
+    pods = factory.for_resource("pods").lister
+    assert keys(factory, "pods") == ["prod/p"]
+    pod = pods.get("p", "prod")
+    assert (pod["metadata"]["uid"], pod["status"]["phase"]) == ("of-then", "Running")
+    assert {"prod", "shop"} <= set(keys(factory, "namespaces"))
+
+
+def test_nobody_can_write(factory: DynamicSharedInformerFactory) -> None:
+    """The refusal says why."""
+    api = factory.client.resources.get(api_version="v1", kind="Pod")
+    body = {"metadata": {"name": "p", "labels": {"a": "b"}}}
+    with pytest.raises(ForbiddenError, match="this server is read-only: it serves files"):
+        api.patch(body=body, name="p", namespace="prod")
+    with pytest.raises(ForbiddenError, match="read-only"):
+        api.delete(name="p", namespace="prod")
+    with pytest.raises(ForbiddenError, match="read-only"):
+        api.create(body=body, namespace="prod")
+
+
+def test_what_is_passed_over_is_named(served: Served, folder: Path) -> None:
+    """And nothing else, and nothing that acts on a terminal."""
+    told = [each for each in served.errors.splitlines() if each.startswith("skipped: ")]
+    assert told == [
+        f"skipped: {folder}/old.yaml: yaml: control characters are not allowed",
+        f"skipped: {folder}/template.yaml: yaml: invalid map key",
+        f"skipped: {folder}/values.yaml: no Kubernetes object: it has no kind and apiVersion",
+        f"skipped: {folder}/namespaces/prod/core/pods.yaml: a Pod without a name",
+        "skipped: 1 object: PodDisruptionBudget of policy/v1beta1: another version is served",
+    ]
+    assert "13 objects of 8 kinds, read-only, on https://127.0.0.1:" in served.errors
+    assert stat.S_IMODE(served.kubeconfig.stat().st_mode) == 0o600
+
+
+@pytest.mark.real
+def test_kubectl_reads_and_is_refused(served: Served) -> None:
+    """It shows the columns, and the words of the refusal."""
+    kubectl = [str(find_assets() / "kubectl"), "--kubeconfig", str(served.kubeconfig)]
+    shown = subprocess.run(
+        [*kubectl, "get", "pods,cert", "-A"], capture_output=True, text=True, check=True
+    )
+    assert [each.split()[:3] for each in shown.stdout.splitlines() if each] == [
+        ["NAMESPACE", "NAME", "READY"], ["prod", "pod/p", "0/0"],
+        ["NAMESPACE", "NAME", "READY"], ["prod", "certificate.cert-manager.io/mail", "mail-tls"],
+        ["prod", "certificate.cert-manager.io/shop", "shop-tls"],
+    ]  # fmt: skip
+    refused = subprocess.run(
+        [*kubectl, "label", "cert", "shop", "-n", "prod", "a=b"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "this server is read-only" in refused.stderr
+    may = subprocess.run(
+        [*kubectl, "auth", "can-i", "create", "pods"], capture_output=True, text=True, check=False
+    )
+    assert may.stdout.startswith("no")
+
+
+def test_stdin_is_served_until_it_is_ended(tmp_path: Path) -> None:
+    """What Helm renders, say."""
+    command = [sys.executable, "-m", "dyninformer.cli.main", "serve", "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+            process.stdin.close()
+            (path,) = shlex.split(process.stdout.readline().partition("=")[2])
+            with DynamicSharedInformerFactory(kubeconfig=path) as factory:
+                assert keys(factory, "configmaps") == ["default/a"]
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 143
+            assert not Path(path).parent.exists()
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["empty"], 1, "there is no Kubernetes object in empty"),
+        (["nothing"], 1, "nothing"),
+        (["a.yaml", "--port", "65536"], 2, "65535"),
+        (["a.yaml", "--kubeconfig-out", "a.yaml"], 2, "it is there already"),
+    ],
+)
+def test_what_cannot_be_served_is_said(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], code: int, said: str
+) -> None:
+    """At once."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.yaml").write_text(PODS)
+    result = run("serve", *args)
+    assert (result.exit_code, said in result.stderr) == (code, True), result.stderr
+
+
+@pytest.mark.parametrize("example", EXAMPLE.findall(docstring("serve")))
+def test_an_example_of_the_help_serves(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: str
+) -> None:
+    """The files that it names; here it is ended at once."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Ending, "wait", lambda self: True)
+    for name in ("must-gather.local.1234", "deploy"):
+        os.mkdir(tmp_path / name)
+        (tmp_path / name / "pods.yaml").write_text(PODS)
+    (tmp_path / "crds.yaml").write_bytes((ROOT / "examples/crd/certificates.yaml").read_bytes())
+    result = run(*shlex.split(example))
+    assert (result.exit_code, "export KUBECONFIG=" in result.stdout) == (0, True), result.stderr
