@@ -108,6 +108,7 @@ def test_a_program_gets_objects_or_events(run: Run, form: str) -> None:
         ("name", ["certificate.cert-manager.io/shop"]),
         ("jsonpath={.spec.secretName}", ["shop-tls"]),
         ("custom-columns=N:.metadata.name,S:.spec.secretName", ["N      S", "shop   shop-tls"]),
+        ("csv=N:.metadata.name,S:.spec.secretName", ["N,S", "shop,shop-tls"]),
     ],
 )
 def test_other_forms_are_a_line_per_event(run: Run, form: str, lines: list[str]) -> None:
@@ -129,6 +130,7 @@ def test_other_forms_are_a_line_per_event(run: Run, form: str, lines: list[str])
         (["cert", "--exec", "echo 'x"], 2, "No closing quotation"),
         (["cert", "--exec", " "], 2, "there is no command"),
         (["cert", "--diff", "-o", "json"], 2, "leave -o out"),
+        (["cert", "ipamblocks", "-o", "csv"], 2, "one resource"),
         (["cert", "-l", "&&"], 2, "Check the selectors"),
     ],
 )

@@ -230,6 +230,7 @@ def test_a_dead_api_group_harms_nobody_else() -> None:
     answers = serving(STALE, group("ex.io", resource("widgets", "Widget")))
     discovery = Discovery(answers)
     assert discovery.resolve("widgets").gvr.group == "ex.io"
+    assert discovery.problems() == {"dead.io/v1": "its API server is not available"}
     with pytest.raises(UnknownResourceError, match=r"may have it: dead\.io/v1 \(its API server"):
         discovery.resolve("gizmos")
 

@@ -56,7 +56,31 @@ def test_nothing_is_asked_before_the_first_request(server: ApiServer, make: Make
     assert our_threads() == []
 
 
+def test_a_source_says_where_its_settings_come_from(
+    server: ApiServer, make: Make, tmp_path: Path
+) -> None:
+    """The file and the context, or that somebody gave a client."""
+    kubeconfig = server.kubeconfig(tmp_path / "config")
+    assert make(kubeconfig=kubeconfig).origin == f"context 'dyninformer' of {kubeconfig}"
+    given = make(server.client())
+    assert given.origin == "a client that was given"
+    assert given.proxy is None
+
+
 # What is answered.
+
+
+def test_a_review_is_asked_for_by_a_post(server: ApiServer, make: Make) -> None:
+    """The whole answer comes back, whatever its status."""
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    source = make(server.client())
+    reply = source.post_json(path, review)
+    assert reply.status == 201
+    assert isinstance(reply.body, dict)
+    assert reply.body["status"]["userInfo"]["username"] == "admin"
+    with server.faults.add(HttpStatus(403, message="no"), verb="create"):
+        assert source.post_json(path, review).status == 403
 
 
 def test_a_refusal_is_a_reply(server: ApiServer, make: Make) -> None:
