@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from shlex import quote
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote as quote_path
 
-from dyninformer.cli.findings import Finding, denied, fail, failed_by, message_of, ok, warn
+from dyninformer.cli.findings import Finding, Level, denied, fail, failed_by, message_of, ok, warn
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
 from dyninformer.errors import AmbiguousResourceError, UnknownResourceError, UnreachableError
@@ -70,6 +71,7 @@ class ResourceChecks:
         except (UnknownResourceError, AmbiguousResourceError) as error:
             fix = "Spell it as `dyninformer resources` does, or install its CRD."
             yield fail("resource", str(error), fix)
+            yield from self._unserved(spelling)
             return
         except UnreachableError as error:
             yield failed_by("resource", error)
@@ -87,6 +89,7 @@ class ResourceChecks:
         yield from self._definition(gvr)
         allowed: dict[str, set[str]] = {verb: set() for verb in _VERBS}
         for space in spaces:
+            yield from self._namespace(space)
             yield from self._access(gvr, space, allowed)
         if "." in gvr.group:
             yield from self._right_to_watch_crds()
@@ -104,6 +107,39 @@ class ResourceChecks:
         if reply.status != 200 or not isinstance(reply.body, dict):
             return  # no CRD's, or not for this user to see
         yield _definition_finding(gvr, reply.body)
+
+    def _unserved(self, spelling: str) -> Iterator[Finding]:
+        """Of a resource that the server does not have: a CRD may be there, and not served."""
+        try:
+            reply = self._source.get_json(_CRDS.path(), deadline=self._patience)
+        except UnreachableError:
+            return  # the line before has said what there is to say
+        items = _dict(reply.body).get("items") if reply.status == 200 else None
+        for crd in map(_dict, items or ()):
+            spec = _dict(crd.get("spec"))
+            group, versions = str(spec.get("group")), spec.get("versions")
+            if _named(_dict(spec.get("names"))) & _words(spelling) and versions:
+                gvr = GroupVersionResource(
+                    group, str(_dict(versions[0]).get("name")), str(_dict(spec["names"])["plural"])
+                )
+                finding = _definition_finding(gvr, crd)
+                if finding.level is Level.FAIL:
+                    yield finding
+
+    def _namespace(self, space: str) -> Iterator[Finding]:
+        """Nothing is ever seen in a namespace that is not there, and nothing fails either."""
+        if not space:
+            return
+        try:
+            reply = self._source.get_json(
+                f"/api/v1/namespaces/{quote_path(space, safe='')}", deadline=self._patience
+            )
+        except UnreachableError as error:
+            yield failed_by("namespace", error)
+            return
+        if reply.status == 404:
+            fix = "Check its spelling with `dyninformer get namespaces`; -A looks into all."
+            yield warn("namespace", f"there is no namespace {visible(space)} (yet)", fix)
 
     def _access(
         self, gvr: GroupVersionResource, space: str, allowed: dict[str, set[str]]
@@ -190,6 +226,17 @@ def _definition_finding(gvr: GroupVersionResource, crd: Object) -> Finding:
         )
         return warn("CRD", f"{gvr} is deprecated; {name} {listed}", fix)
     return ok("CRD", f"established; {listed}")
+
+
+def _named(names: Object) -> set[str]:
+    """All names that a CRD gives its resource."""
+    found = [names.get("plural"), names.get("singular"), names.get("kind")]
+    return {str(each).lower() for each in [*found, *(names.get("shortNames") or ())] if each}
+
+
+def _words(spelling: str) -> set[str]:
+    """What in a spelling may be the name: ``cert``, ``cert.group``, ``group/version/cert``."""
+    return {spelling.lower().rpartition("/")[2].partition(".")[0]}
 
 
 def _grant(gvr: GroupVersionResource, space: str, user: str) -> str:

@@ -58,7 +58,7 @@ def fail(check: str, found: str, fix: str, *, refused: bool = False) -> Finding:
 def failed_by(check: str, error: Exception, *, refused: bool = True) -> Finding:
     """An error of the library's: its first sentence says what happened, the others what to do."""
     found, stop, fix = str(error).replace("\n", " ").partition(". ")
-    return fail(check, found + stop.rstrip(), fix, refused=refused)
+    return fail(check, found + stop.rstrip(), fix or _ANOTHER, refused=refused)
 
 
 def denied(check: str, what: str, status: int, message: str, fix: str = "") -> Finding:
@@ -78,6 +78,7 @@ def message_of(reply: JsonReply) -> str:
     return message if isinstance(message, str) else ""
 
 
+_ANOTHER = "Choose another --kubeconfig or --context."
 _BUSY = "Wait, and try again; if it stays so, look at the load and the health of the API server."
 _FIXES = {
     401: "Renew the credentials, or choose another --context.",

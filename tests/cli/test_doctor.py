@@ -356,6 +356,34 @@ def test_a_crd_that_is_not_established_fails(server: ApiServer, run: Run) -> Non
     assert "is not established: the names are taken^[[31m" in result.stdout
 
 
+def test_a_crd_that_is_there_and_not_served_is_found(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Though the server knows no such resource."""
+    with ApiServer() as own:
+        own.install(CRDS)
+        monkeypatch.setenv("KUBECONFIG", str(own.kubeconfig(tmp_path / "config")))
+        crd = own.get("customresourcedefinitions/certificates.cert-manager.io")
+        version = {**crd["spec"]["versions"][0], "served": False}
+        own.patch(
+            "customresourcedefinitions/certificates.cert-manager.io",
+            {"spec": {"versions": [version]}},
+        )
+        results = [run("doctor", name) for name in ("cert", "certificates.cert-manager.io")]
+    for result in results:
+        assert result.exit_code == 1
+        assert (levels(result)["resource"], levels(result)["CRD"]) == ("FAIL", "FAIL")
+        assert "certificates.cert-manager.io does not serve v1" in result.stdout
+
+
+def test_a_namespace_that_is_not_there_is_told(run: Run) -> None:
+    """Nothing fails in it, and nothing is ever seen."""
+    result = run("doctor", "cert", "-n", "pord")
+    assert result.exit_code == 0
+    assert "warn  namespace: there is no namespace pord (yet)" in result.stdout
+    assert "-A looks into all" in fix_of(result, "namespace")
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
