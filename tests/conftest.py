@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,11 @@ import pytest
 from dyninformer.testing.pytest_plugin import need_real
 
 pytest_plugins = ["pytester"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As in a job that a script put in the background: what tests start would inherit it, and
+    # no Ctrl-C would end that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _stop_tracing() -> None:
