@@ -45,7 +45,15 @@ def command(
             show_default=False,
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Count once, and end.")] = False,
+    follow: Annotated[
+        bool | None,
+        typer.Option(
+            "--watch/--once",
+            "-w",
+            help="Follow the cluster, or count once. By default it follows on a terminal alone.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         str,
         typer.Option("-o", "--output", metavar="FORM", help="table or csv."),
@@ -62,15 +70,15 @@ def command(
 ) -> None:
     """Count objects by what a path finds in them, live.
 
-    The table follows the cluster until Ctrl-C: on a terminal it is drawn anew, elsewhere it is
-    printed again, behind a blank line, when a count has changed. With `--once` it is printed
-    once. The largest group stands first.
+    On a terminal the table follows the cluster until Ctrl-C. Elsewhere, and with `--once`, it is
+    printed once; with `--watch` it is printed there again, behind a blank line, when a count
+    has changed. The largest group stands first.
 
     For example:
 
     ```console
     $ dyninformer count certificates -A --by .spec.issuerRef.name
-    $ dyninformer count cert -A -o csv --once
+    $ dyninformer count cert -A -o csv
     $ dyninformer count cert -A --by .metadata.namespace --by .spec.issuerRef.kind --once
     $ dyninformer count ipamblocks --by .spec.affinity --where .spec.affinity!=host:worker-1
     ```
@@ -79,6 +87,7 @@ def command(
     tally, form = Tally(paths), Form.parse(output)
     if form.kind not in _FORMS or form.argument:
         raise CommandError(f"-o {output}: give one of {', '.join(_FORMS)}", code=WRONG_USAGE)
+    follows = sys.stdout.isatty() if follow is None else follow
     shape = _Shape(form, paths, headings=not no_headers)
     target = Target(
         kubeconfig=kubeconfig,
@@ -93,7 +102,7 @@ def command(
         found = target.resolved(factory, resource)
         informer = target.informer(factory, found)
         target.sync(factory)
-        if once:
+        if not follows:
             for obj in informer.lister:
                 if fits(obj):
                     tally.add(obj)

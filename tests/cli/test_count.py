@@ -23,9 +23,9 @@ def certificate(name: str, issuer: str) -> dict[str, object]:
     }
 
 
-def test_groups_are_counted_once(run_either: Run) -> None:
-    """Equal counts stand in the order of their values; a pipe gets the same."""
-    result = run_either("count", "certificates", "-A", "--by", ISSUER, "--once")
+def test_groups_are_counted_once_where_there_is_no_terminal(run_either: Run) -> None:
+    """Unless it is told to follow; equal counts stand in the order of their values."""
+    result = run_either("count", "certificates", "-A", "--by", ISSUER)
     assert (result.exit_code, result.stderr) == (0, "")
     assert [line.split() for line in result.stdout.splitlines()] == [
         ["COUNT", "ISSUERREF.NAME"], ["1", "internal-ca"], ["1", "letsencrypt"],
@@ -83,7 +83,7 @@ def test_on_a_terminal_the_table_follows_the_cluster_until_it_is_interrupted(
 def test_in_a_pipe_each_change_is_a_table_of_its_own(either: Either, tmp_path: Path) -> None:
     """Behind a blank line; updates that change no count are none."""
     kubeconfig = either.kubeconfig(tmp_path / "config")
-    with running(kubeconfig, "count", "cert", "-n", "prod", "--by", ISSUER) as count:
+    with running(kubeconfig, "count", "cert", "-w", "-n", "prod", "--by", ISSUER) as count:
         count.shows(r"COUNT +ISSUERREF.NAME\n1 +internal-ca\n1 +letsencrypt\n")
         either.patch("certificates/shop", {"metadata": {"labels": {"not": "counted"}}}, "prod")
         either.create(certificate("third", "letsencrypt"))
@@ -101,7 +101,7 @@ def test_it_goes_on_through_a_restart_of_the_server(tmp_path: Path) -> None:
     with ApiServer() as own:
         own.install(CRDS)
         kubeconfig = own.kubeconfig(tmp_path / "config")
-        with running(kubeconfig, "count", "cert", "-n", "prod", "--by", ISSUER) as count:
+        with running(kubeconfig, "count", "cert", "-w", "-n", "prod", "--by", ISSUER) as count:
             count.shows(r"1 +letsencrypt\n")
             own.stop()
             count.shows("disconnected since", on_stderr=True)
