@@ -37,6 +37,10 @@ _COLUMNS: Final = 100
 _LINES: Final = 38
 _PATIENCE: Final = 60.0
 _FRAME: Final = "\x1b[H"  # before each picture of a live view
+_TELLING: Final = (
+    "ADDED", "MODIFIED", "DELETED", "failed: ", "missed while", r"\nconnected since",
+    r"LAST DIFFS\s+\S+ MODIFIED certificate", r'\+ .*"Ready"', "(?s)LAST DIFFS.* ipamblock",
+)  # fmt: skip
 _SHOP: Final = "certificates/shop"
 
 
@@ -123,13 +127,11 @@ def watch_diff() -> str:
 
 
 def demo(seconds: float) -> str:
-    """The demo, when it shows what was missed while the server was away, or else at the end."""
+    """The demo, at the moment that shows most of what it has to show."""
     with terminal("demo", "--seconds", str(seconds)) as shown:
         shown.ends()
     frames = shown.output.partition("\x1b[?1049l")[0].split(_FRAME)
-    missed = [each for each in frames if "missed while" in each]
-    telling = [each for each in missed if re.search("(?<!dis)connected since", each)] or missed
-    return drawn((telling or frames)[-1], "dyninformer demo")
+    return drawn(max(frames, key=_worth), "dyninformer demo")
 
 
 def drawn(text: str, title: str) -> str:
@@ -138,6 +140,12 @@ def drawn(text: str, title: str) -> str:
     console.print(Text.from_ansi(text.rstrip()))
     svg = console.export_svg(title=title, unique_id=title.split()[1])
     return re.sub(r"@font-face\s*{[^}]*}\s*", "", svg)  # a picture that loads nothing
+
+
+def _worth(frame: str) -> int:
+    """How much of the demo a frame shows."""
+    text = Text.from_ansi(frame).plain
+    return sum(bool(re.search(each, text)) for each in _TELLING)
 
 
 def _until_heard(server: ApiServer, shown: Terminal) -> None:

@@ -40,7 +40,7 @@ class ConnectionNotices:
         for gvr, status in statuses.items():
             if status.state in _TROUBLE and gvr not in self._lost:
                 self._lost[gvr] = _since(status)
-                lost.setdefault((trouble(status), status.reason), []).append(gvr.group_resource)
+                lost.setdefault((lost_since(status), status.reason), []).append(gvr.group_resource)
             elif status.state is InformerState.WATCHING and gvr in self._lost:
                 since = self._lost.pop(gvr)
                 back.setdefault(_clock(since), []).append(gvr.group_resource)
@@ -52,10 +52,10 @@ class ConnectionNotices:
             self._say(f"{_now()} connected again: {', '.join(names)}, away since {moment}")
 
 
-def trouble(status: InformerStatus) -> str:
+def lost_since(status: InformerStatus) -> str:
     """What is wrong, and since when; nothing if the informer is watching, or about to.
 
-    >>> trouble(InformerStatus(state=InformerState.WATCHING))
+    >>> lost_since(InformerStatus(state=InformerState.WATCHING))
     ''
     """
     words = _TROUBLE.get(status.state)

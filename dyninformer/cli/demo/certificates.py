@@ -222,9 +222,8 @@ def status_of(certificate: Object) -> Line:
     """How one stands, in a few words, and whether that is good."""
     status = certificate.get("status", {})
     if _condition(certificate, "Ready") == "True":
-        return Line(
-            f"ready, revision {status['revision']}, until {status['notAfter'][:10]}", "green"
-        )
+        until, revision = status["notAfter"][:10], status["revision"]
+        return Line(f"ready until {until}, revision {revision}", "green")
     issuing = _found(certificate, "Issuing")
     if issuing.get("reason") == "Failed":
         return Line(f"failed: {issuing['message'].removeprefix(_FAILED)}", "red")

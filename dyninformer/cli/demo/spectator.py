@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from dyninformer.cli.choosing import DELETED, MODIFIED, Choosing, Seen
 from dyninformer.cli.connection import Target
-from dyninformer.cli.connection_notices import ConnectionNotices, trouble
+from dyninformer.cli.connection_notices import ConnectionNotices, lost_since
 from dyninformer.cli.demo import blocks, certificates
 from dyninformer.cli.event_lines import Line
 from dyninformer.cli.event_source import EventSource
@@ -111,10 +111,10 @@ class Spectator:
     def standing(self) -> tuple[bool, str]:
         """Whether all is well, and how the informers stand, in words."""
         statuses = self._factory.status()
-        lost = {gvr.resource: status for gvr, status in statuses.items() if trouble(status)}
+        lost = {gvr.resource: status for gvr, status in statuses.items() if lost_since(status)}
         if lost:
-            latest = max(lost.values(), key=trouble)  # who heard nothing for long knows less
-            return False, f"{', '.join(lost)} {trouble(latest)}: {latest.reason}"
+            latest = max(lost.values(), key=lost_since)  # who heard nothing for long knows less
+            return False, f"{', '.join(lost)} {lost_since(latest)}: {latest.reason}"
         since = max(each.since for each in statuses.values() if each.since is not None)
         return True, f"connected since {since.astimezone():%H:%M:%S}"
 

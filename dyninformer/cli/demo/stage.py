@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -25,10 +22,9 @@ from dyninformer.cli.demo.story import Story
 from dyninformer.cli.demo.summary import summary
 from dyninformer.cli.demo.view import View
 from dyninformer.cli.failing import FAILED, WRONG_USAGE, CommandError
+from dyninformer.cli.signals import Ending, ended_by_signals
 from dyninformer.testing import ApiServer
-from dyninformer.waking import Flag
 
-Ended: TypeAlias = Callable[[], bool]
 Texts: TypeAlias = list[str]
 
 _MANIFESTS: Final = Path(__file__).with_name("manifests")
@@ -39,7 +35,7 @@ _ONCE_SECONDS: Final = 8.0
 
 
 def show(manifests: Path | None, *, once: bool, seconds: float | None, objects: int) -> None:
-    """Show it; CommandError if the caches are not as the server is at the end."""
+    """Show it; exit with 1 if the caches are not as the server is at the end."""
     console = Console(highlight=False)
     live = sys.stdout.isatty() and not console.is_dumb_terminal and not once
     length = seconds or (_LIVE_SECONDS if live else _ONCE_SECONDS)
@@ -56,13 +52,12 @@ def show(manifests: Path | None, *, once: bool, seconds: float | None, objects: 
         with target.connected() as factory:
             spectator = Spectator(target, factory, resources)
             spectator.begin()
-            with _interrupts() as interrupted, Playing(story, length) as playing:
+            with ended_by_signals() as ending, Playing(story, length) as playing:
                 if live:
-                    _show_live(
-                        console, View(spectator, playing, hint), spectator, playing, interrupted
-                    )
+                    view = View(spectator, playing, hint)
+                    _show_live(console, view, spectator, playing, ending)
                 else:
-                    _show_lines(spectator, playing, interrupted)
+                    _show_lines(spectator, playing, ending)
             found = differences(server, spectator)
         for line in summary(spectator, playing, found):
             typer.echo(line)
@@ -84,12 +79,12 @@ def _resources(server: ApiServer) -> Texts:
 
 
 def _show_live(
-    console: Console, view: View, spectator: Spectator, playing: Playing, ended: Ended
+    console: Console, view: View, spectator: Spectator, playing: Playing, ending: Ending
 ) -> None:
     """Draw it anew as things change."""
     drawn = -math.inf
     with Live(view, console=console, screen=True, auto_refresh=False) as live:
-        while not (ended() or playing.is_over()):
+        while not (ending.asked or playing.is_over()):
             spectator.look(_LOOK_SECONDS)
             for line in playing.news():
                 view.tell(line)
@@ -99,24 +94,11 @@ def _show_live(
                 live.refresh()
 
 
-def _show_lines(spectator: Spectator, playing: Playing, ended: Ended) -> None:
+def _show_lines(spectator: Spectator, playing: Playing, ending: Ending) -> None:
     """Tell the story, and what becomes of the connection, line by line."""
-    while not (ended() or playing.is_over()):
+    while not (ending.asked or playing.is_over()):
         spectator.look(_LOOK_SECONDS)
         for line in playing.news():
             typer.echo(f"{datetime.now().astimezone():%H:%M:%S} {line}")
         for line in spectator.news():
             typer.echo(line)
-
-
-@contextmanager
-def _interrupts() -> Iterator[Ended]:
-    """Whether somebody has asked for the end: by Ctrl-C, or as the system does."""
-    ended = Flag()
-    asked = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(each, lambda *_: ended.set()) for each in asked]
-    try:
-        yield ended.is_set
-    finally:
-        for each, handler in zip(asked, before, strict=True):
-            signal.signal(each, handler)
