@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dyninformer.cli.recording import Resource
-from dyninformer.testing import ApiError, ApiServer
+from dyninformer.testing import ApiError
 from dyninformer.testing.cluster.builtins import BUILTINS
+
+if TYPE_CHECKING:
+    from dyninformer.testing import ApiServer
 
 Object: TypeAlias = dict[str, Any]
 Known: TypeAlias = set[str]

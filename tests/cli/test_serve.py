@@ -248,3 +248,18 @@ def test_an_example_of_the_help_serves(
     (tmp_path / "crds.yaml").write_bytes((ROOT / "examples/crd/certificates.yaml").read_bytes())
     result = run(*shlex.split(example))
     assert (result.exit_code, "export KUBECONFIG=" in result.stdout) == (0, True), result.stderr
+
+
+@pytest.mark.parametrize("missing", ["h11", "trustme", "jsonpatch"])
+def test_a_missing_extra_is_named(tmp_path: Path, missing: str) -> None:
+    """With the command that brings it."""
+    (tmp_path / "a.yaml").write_text(PODS)
+    script = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from dyninformer.cli.main import app; app(['serve', sys.argv[1]])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "pip install 'dyninformer[cli,testing]'" in done.stderr.splitlines()[-1]
