@@ -32,4 +32,4 @@ def test_the_second_signal_does_not_wait() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         assert ending.wait(60)
         with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
