@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -255,10 +256,28 @@ class _Kubectl:
         return process.returncode, text
 
 
+def _in_order(text: str) -> str:
+    """Managers stand in the order of their times: within one second in another than across two."""
+
+    def ordered(value: Any) -> Any:
+        if isinstance(value, list):
+            return [ordered(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        found = {name: ordered(each) for name, each in value.items()}
+        if "managedFields" in found:
+            found["managedFields"].sort(key=lambda entry: (entry["manager"], json.dumps(entry)))
+        return found
+
+    if not text.startswith('{"') or "managedFields" not in text:
+        return text
+    return json.dumps(ordered(json.loads(text)), separators=(",", ":")) + "\n"
+
+
 def _masked(text: str) -> str:
     for pattern, mask in _MASKS:
         text = pattern.sub(mask, text)
-    return text
+    return _in_order(text)
 
 
 def _play(kubectl: _Kubectl, namespace: str) -> Iterator[_Said]:
