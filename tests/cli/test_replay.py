@@ -107,7 +107,7 @@ def test_changes_follow_in_their_time(tmp_path: Path) -> None:
     """As fast as one likes; then it goes on serving the last state."""
     path = recorded(tmp_path / "a.ndjson.zst", *FIRST, *LATER)
     with replaying(path, "--speed", "36000x") as (command, kubeconfig):
-        command.shows("all is played", on_stderr=True)
+        command.shows(r"all is played .+\n", on_stderr=True)
         assert "5 changes made, 2 objects of 2 resources" in command.errors
         assert phases(kubeconfig) == {"a": "Done"}
 
@@ -177,7 +177,7 @@ def test_what_came_later_is_served_as_it_came(tmp_path: Path) -> None:
     ]
     path = recorded(tmp_path / "a.ndjson", *lines)
     with replaying(path, "--speed", "max") as (command, kubeconfig):
-        command.shows("all is played", on_stderr=True)
+        command.shows(r"all is played .+\n", on_stderr=True)
         assert "skipped" not in command.errors
         assert phases(kubeconfig) == {"a": "New", "b": "New", "z": "New"}
         with open_informer("customresourcedefinitions", kubeconfig=str(kubeconfig)) as crds:

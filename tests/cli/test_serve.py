@@ -93,7 +93,7 @@ def served(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     args = ("serve", str(folder), "-n", "shop", "--kubeconfig-out", str(kubeconfig))
     with running(kubeconfig, *args) as command:
         assert command.shows("\n") == f"export KUBECONFIG={kubeconfig}\n"
-        yield Served(command, kubeconfig, command.shows("read-only, on", on_stderr=True))
+        yield Served(command, kubeconfig, command.shows(r"read-only, on .+\n", on_stderr=True))
 
 
 @pytest.fixture
