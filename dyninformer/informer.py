@@ -79,7 +79,6 @@ class SharedIndexInformer:
             metadata_only=bool(self.options.metadata_only),
             metrics=self._shared.metrics,
             on_changes=self._publish,
-            on_pause=self._pause,
         )
         self._dispatcher = Dispatcher(
             self._store,
@@ -272,10 +271,6 @@ class SharedIndexInformer:
         return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"
 
     # -- inside --------------------------------------------------------------------------
-
-    def _pause(self) -> None:
-        """Under the store's lock: several changes were published, and now there are no more."""
-        self._dispatcher.pause()
 
     def _publish(self, changes: Changes) -> None:
         """Under the store's lock: what changed goes to the handlers' queues."""

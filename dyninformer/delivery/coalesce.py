@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import TypeAlias, TypeGuard
 
 from dyninformer.delivery.queue import Consumer, HandlerQueue, Mark
@@ -138,7 +139,11 @@ class CoalescingQueue(HandlerQueue):
         """The last step of some walk was not yet handled."""
         return bool(self._walks)
 
-    def _append(self, change: Change) -> None:
+    def _append(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            self._merge(change)
+
+    def _merge(self, change: Change) -> None:
         pending = self._pending
         held = pending.get(change.key)
         if isinstance(held, Change) and held is not self._hand:
@@ -160,8 +165,7 @@ class CoalescingQueue(HandlerQueue):
         if changes.initial:
             self._append_walk(changes)
         else:
-            for at in range(len(changes)):
-                self._append(changes.step(at))
+            self._append(map(changes.step, range(len(changes))))
 
     def _append_walk(self, walk: Walk) -> None:
         """What the walk has of keys that are pending goes to their places."""

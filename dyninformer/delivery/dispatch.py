@@ -19,7 +19,7 @@ from dyninformer.delivery.worker import Worker
 from dyninformer.errors import StoppedError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import checked_resync
-from dyninformer.store.changes import Change
+from dyninformer.store.changes import Change, Run
 from dyninformer.store.store import Store
 from dyninformer.threads import runs_for
 
@@ -74,28 +74,16 @@ class Dispatcher:
 
     def publish(self, changes: Sequence[Change]) -> None:
         """Queue changes for all who are there. With the lock held; at least one change."""
-        if len(changes) == 1:
-            change = changes[0]
-            for subscriber in self._subscribers:
-                queue = subscriber.queue
-                if queue.closed:
-                    self._forget(subscriber)  # a stream that was collected
-                else:
-                    queue.put(change)
-        elif self._subscribers:
-            walk = ChangesWalk(changes)  # shared: ten handlers cost no more memory than one (S21)
-            for subscriber in self._subscribers:
-                if subscriber.queue.closed:
-                    self._forget(subscriber)
-                else:
-                    subscriber.queue.put_changes(walk)
-        if self._summons.due:
-            self._summons.start_aside()
-
-    def pause(self) -> None:
-        """A run of changes, published one by one, has ended. With the lock held."""
+        # A walk is shared: ten handlers cost no more memory than one (S21).
+        walk = None if type(changes) is Run or len(changes) == 1 else ChangesWalk(changes)
         for subscriber in self._subscribers:
-            subscriber.queue.look()
+            queue = subscriber.queue
+            if queue.closed:
+                self._forget(subscriber)  # a stream that was collected
+            elif walk is None:
+                queue.put(changes)
+            else:
+                queue.put_changes(walk)
         if self._summons.due:
             self._summons.start_aside()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -25,8 +25,8 @@ class Consumer(Enum):
 
 
 _AWAKE: Final = Consumer.AWAKE  # an enum's attributes are slow to look up
-_SHORT: Final = 64
-"""A queue of no more steps may hold the objects' plain JSON."""
+_SHORT: Final = 128
+"""A queue of no more steps takes the objects' plain JSON as well."""
 
 
 class Mark:
@@ -63,18 +63,14 @@ class HandlerQueue(ABC):
         """Say how to get a consumer when there is none; called under the lock, must not wait."""
         self._summon = summon
 
-    def put(self, change: Change) -> None:
-        """Take a change. In the middle of a run of them, `look` rouses at its end."""
-        if self._initial or not change.initial:
-            if type(change) is Fresh and not (self.wants_plain and self.backlog < _SHORT):
-                change = change.packed()
-            self._append(change)
-            if self._consumer is not _AWAKE and not self._store.runs:
-                self.rouse()
-
-    def look(self) -> None:
-        """A run of changes has ended: rouse the consumer if there is anything for it."""
-        if self._consumer is not _AWAKE and not self.closed and self._has_items():
+    def put(self, changes: Sequence[Change]) -> None:
+        """Take changes one by one."""
+        if not (self.wants_plain and self.backlog < _SHORT):
+            changes = [each.packed() if type(each) is Fresh else each for each in changes]
+        if not self._initial:
+            changes = [each for each in changes if not each.initial]
+        self._append(changes)
+        if self._consumer is not _AWAKE and self._has_items():
             self.rouse()
 
     def put_changes(self, changes: ChangesWalk) -> None:
@@ -177,7 +173,7 @@ class HandlerQueue(ABC):
         """A first state, late replay or resync is not yet finished."""
 
     @abstractmethod
-    def _append(self, change: Change) -> None: ...
+    def _append(self, changes: Sequence[Change]) -> None: ...
 
     @abstractmethod
     def _append_changes(self, changes: ChangesWalk) -> None: ...
@@ -226,6 +222,9 @@ class OrderedQueue(HandlerQueue):
         items = self._items
         while items and not self.closed:
             item = items[0]
+            if isinstance(item, Change):
+                self._hand = item
+                return item
             if isinstance(item, Walk):
                 if self._at < len(item):
                     self._hand = item.step(self._at)
@@ -234,11 +233,8 @@ class OrderedQueue(HandlerQueue):
                 # after a call, and at the end of a loop's turn. So it is in ``advance``.
                 self._walked += 1
                 self._at = 0
-            elif isinstance(item, Mark):
-                item.reached()
             else:
-                self._hand = item
-                return item
+                item.reached()
             items.popleft()
         return None
 
@@ -266,9 +262,9 @@ class OrderedQueue(HandlerQueue):
         """The last step of some walk was not yet handled."""
         return self._walks > self._walked
 
-    def _append(self, change: Change) -> None:
-        self._items.append(change)
-        self._queued += 1
+    def _append(self, changes: Sequence[Change]) -> None:
+        self._items.extend(changes)
+        self._queued += len(changes)
 
     def _append_changes(self, changes: ChangesWalk) -> None:
         self._append_walk(changes)

@@ -120,11 +120,12 @@ class Worker:
 
     def _tell_all(self) -> None:
         """Tell what is there, and report now and then."""
-        queue, store, told = self._queue, self._store, 0
-        due = time.monotonic() + _REPORT_EVERY
+        queue, tell, closed = self._queue, self._handler.tell, self._closed
+        gvr, codec = self._store.gvr, self._store.codec
+        told, due = 0, time.monotonic() + _REPORT_EVERY
         while (step := queue.head()) is not None:
             try:
-                self._handler.tell(step, store.gvr, store.codec, self._closed)
+                tell(step, gvr, codec, closed)
             except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends no handler (S10)
                 self._failed(step.key, error)
             queue.advance()

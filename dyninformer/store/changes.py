@@ -48,6 +48,10 @@ Changes: TypeAlias = Sequence[Change]
 keep the sequence keeps the store's own entries and little more."""
 
 
+class Run(list[Change]):
+    """What events that came together changed, in their order: made, and told, at once."""
+
+
 class InitialChanges(Sequence[Change]):
     """A first state as changes, each made when it is asked for."""
 

@@ -168,6 +168,10 @@ class Indexing:
         Their places are empty, for ``call`` to fill: what they said of an object that is held
         their indexes remember. Raises JSONPathError for what is no JSON or nested too deep.
         """
+        self.held: Callable[[bytes], tuple[Head, Row]] = (
+            self._held_and_spread if self._calls else self._reader.read_accepted
+        )
+        """The same for an object that was accepted before: it can always be read."""
         self.is_steady = not self._calls
         """The values follow from the object alone: all functions are paths."""
         self.no_values: Row = [[] for _ in self.functions]
@@ -180,11 +184,6 @@ class Indexing:
             for name, given in self.functions.items()
             if names is None or name in names
         ]
-
-    def held(self, data: bytes) -> tuple[Head, Row]:
-        """The same for an object that was accepted before: it can always be read."""
-        head, row = self._reader.read_accepted(data)
-        return head, self._spread(row) if self._calls else row
 
     def call(self, data: bytes, row: Row) -> Row:
         """The row with the values that functions give for an accepted object."""
@@ -202,6 +201,10 @@ class Indexing:
 
     def _read_and_spread(self, data: bytes) -> tuple[Head, Row]:
         head, row = self._reader.read(data)
+        return head, self._spread(row)
+
+    def _held_and_spread(self, data: bytes) -> tuple[Head, Row]:
+        head, row = self._reader.read_accepted(data)
         return head, self._spread(row)
 
     def _spread(self, row: Row) -> Row:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -14,8 +15,11 @@ from dyninformer.store.reading import text
 from dyninformer.store.receiving import Received
 from dyninformer.store.versions import older
 
+WatchType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
+WatchEvent: TypeAlias = tuple[WatchType, Received]
 
-class Step(msgspec.Struct, frozen=True):
+
+class Step(msgspec.Struct, frozen=True, gc=False):
     """A change of one key, and its index values before and after, for the store to make.
 
     The two rows are one and the same list if no index changes, whatever is in it.
@@ -35,6 +39,27 @@ class Deciding:
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
+
+    def of_events(
+        self,
+        events: Iterable[WatchEvent],
+        held_of: Callable[[str, str], Payload | None],
+        indexing: Indexing,
+    ) -> Steps:
+        """What events do that came together, one after the other; ``held_of`` a namespace's key."""
+        steps: Steps = []
+        made: dict[str, Payload | None] = {}
+        for type_, received in events:
+            key = received.key
+            held = made[key] if key in made else held_of(received.namespace, key)
+            if type_ == "DELETED":
+                step = self.removed(received, held, indexing)
+            else:
+                step = self.kept(received, held, indexing, live=True)
+            if step is not None:
+                steps.append(step)
+                made[key] = step.change.new
+        return steps
 
     def kept(
         self, received: Received, held: Payload | None, indexing: Indexing, *, live: bool

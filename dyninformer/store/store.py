@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import IndexFunction, Transform
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.adding import add_indexes
-from dyninformer.store.changes import Change, Changes, Payload
+from dyninformer.store.changes import Change, Changes, Payload, Run
 from dyninformer.store.codec import SAMPLE_SIZE, Codec
 from dyninformer.store.fork_safety import fork_safe_lock
 from dyninformer.store.holdings import Holdings
@@ -30,25 +30,19 @@ from dyninformer.store.refused import TransformError, UnusableObjectError
 from dyninformer.store.relist import Relist
 from dyninformer.store.sharing import SharedObjects
 from dyninformer.store.snapshot import View
-from dyninformer.store.steps import Deciding
+from dyninformer.store.steps import Deciding, WatchEvent, WatchType
 
 Object: TypeAlias = dict[str, Any]
 Entry: TypeAlias = tuple[str, Payload]
 EntryList: TypeAlias = list[Entry]
 Texts: TypeAlias = list[str]
 Payloads: TypeAlias = list[Payload]
-WatchType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
-WatchEvent: TypeAlias = tuple[WatchType, Received]
 
 _log = logging.getLogger(__name__)
 
 
 def _ignore(changes: Changes) -> None:
     """Nobody is told."""
-
-
-def _nobody_waits() -> None:
-    """Nobody put anything off."""
 
 
 class Store:
@@ -70,15 +64,11 @@ class Store:
         metadata_only: bool = False,
         metrics: Metrics = NO_METRICS,
         on_changes: Callable[[Changes], None] = _ignore,
-        on_pause: Callable[[], None] = _nobody_waits,
     ) -> None:
         self.gvr = gvr
         self.codec = codec or Codec()
         self.lock = fork_safe_lock()
         self.on_changes = on_changes
-        self.on_pause = on_pause
-        self.runs = 0
-        """How many threads are in the middle of several events: guarded by the lock."""
         self._metrics = metrics
         self._metadata_only = metadata_only
         self._receiver = Receiver(transform, metadata_only)
@@ -111,53 +101,31 @@ class Store:
 
     def apply(self, type: WatchType, received: Received) -> None:
         """Take a watch event (S6, S12, S30)."""
-        self._take(type, received)
-        self._look_for_dictionary()
+        self.apply_all(((type, received),))
 
     def apply_all(self, events: Sequence[WatchEvent]) -> None:
-        """Take watch events that came together, each as by `apply`, and then pause.
+        """Take watch events that came together, one after the other, in one section.
 
-        Each is told at once, but while ``runs`` is not 0 nobody need be woken for it:
-        ``on_pause`` is called, under the lock, when they are all taken. A thread that is woken
-        for the first of them would fight for the interpreter with this one over all the rest,
-        and that costs more than the work does.
+        What they change is told as one `Run`, so that a handler's thread is woken once for it.
         """
-        if len(events) == 1:
-            self.apply(*events[0])
-            return
-        with self.lock:
-            self.runs += 1
-        try:
-            for type_, received in events:
-                self._take(type_, received)
-        finally:
-            with self.lock:
-                self.runs -= 1
-                self.on_pause()
-        self._look_for_dictionary()
-
-    def _take(self, type: WatchType, received: Received) -> None:
         holdings = self.holdings
         while True:
             indexing = holdings.indexing
             # Only this thread writes the scope, so what is held now is held below, if perhaps
             # in other bytes: another thread may have compressed it.
-            held = holdings.get_of(received.namespace, received.key)
-            if type == "DELETED":
-                step = self._deciding.removed(received, held, indexing)
-            else:
-                step = self._deciding.kept(received, held, indexing, live=True)
-            if step is None:
+            steps = self._deciding.of_events(events, holdings.get_of, indexing)
+            if not steps:
                 return
-            changes = (step.change,)
+            run = Run([step.change for step in steps])
             with self.lock:
                 if holdings.indexing is not indexing:
                     continue  # an index was added in between
-                holdings.make(step)
-                self.on_changes(changes)
+                for step in steps:
+                    holdings.make(step)
+                self.on_changes(run)
             break
-        if self._metrics is not NO_METRICS:
-            self.count(changes)
+        self.count(run)
+        self._look_for_dictionary()
 
     def _look_for_dictionary(self) -> None:
         if self.codec.wants_sample and self.holdings.count >= SAMPLE_SIZE:

@@ -16,7 +16,7 @@ from dyninformer.watching.failures import cut_off
 
 __all__ = ["SocketReply"]
 
-_PIECE = 65_536
+_PIECE = 131_072
 _LONGEST_REFUSAL = 65_536
 
 

@@ -91,7 +91,6 @@ class Room:
             resync=resync,
         )
         self.store.on_changes = self.dispatcher.publish
-        self.store.on_pause = self.dispatcher.pause
         self._version = 0
         self._lock = threading.Lock()
 

@@ -196,7 +196,7 @@ def test_whatever_comes_the_steps_lead_to_what_is_held(
 
     def on_changes(changes: Any) -> None:
         if len(changes) == 1:
-            queue.put(changes[0])
+            queue.put(changes[:1])
         else:
             queue.put_changes(ChangesWalk(changes))
 

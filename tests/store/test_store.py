@@ -12,6 +12,7 @@ from dyninformer.options import DROP, Drop
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Changes
 from dyninformer.store.refused import TransformError, UnusableObjectError
+from dyninformer.store.steps import WatchEvent
 from dyninformer.store.store import Store
 from tests.store.objects import WIDGETS, Told, add, delete, held, kind, widget
 
@@ -48,31 +49,28 @@ def test_s6_what_is_held_decides_between_add_and_update() -> None:
     assert told.kinds() == [("ADDED", "ns/a"), ("UPDATED", "ns/a")]
 
 
-def test_events_that_came_together_are_told_one_by_one_and_then_there_is_a_pause() -> None:
-    """The same key may be among them twice."""
-    order: list[str] = []
-    store = Store(
-        WIDGETS,
-        on_changes=lambda changes: order.extend(kind(change) for change in changes),
-        on_pause=lambda: order.append("pause"),
-    )
+def test_s7_events_that_came_together_are_one_section_and_are_told_in_their_order() -> None:
+    """The same key may be among them twice, and what each did is told."""
+    told: list[list[str]] = []
+    store = Store(WIDGETS)
+
+    def tell(changes: Changes) -> None:
+        told.append([*(kind(change) for change in changes), *store.keys()])
+
+    store.on_changes = tell
     objects = [widget("a", 1), widget("b", 2), widget("a", 3)]
-    store.apply_all([("ADDED", store.receive(each)) for each in objects])
-    assert order == ["ADDED", "ADDED", "UPDATED", "pause"]
+    events: list[WatchEvent] = [("ADDED", store.receive(each)) for each in objects]
+    events.append(("DELETED", store.receive(widget("b", 4), deleted=True)))
+    store.apply_all(events)
+    assert told == [["ADDED", "ADDED", "UPDATED", "DELETED", "ns/a"]]
 
 
-def test_there_is_a_pause_also_after_what_was_interrupted() -> None:
-    """Who was told in the middle must not sleep on it."""
-    pauses: list[int] = []
-    store = Store(WIDGETS, on_pause=lambda: pauses.append(store.runs))
-
-    def fail(changes: Changes) -> None:
-        raise KeyboardInterrupt
-
-    store.on_changes = fail
-    with pytest.raises(KeyboardInterrupt):
-        store.apply_all([("ADDED", store.receive(widget(name))) for name in "ab"])
-    assert pauses == [0]
+def test_events_that_change_nothing_are_told_to_nobody() -> None:
+    """Not even as a run of nothing."""
+    store, told = a_store()
+    add(store, widget("a", 1))
+    store.apply_all([("MODIFIED", store.receive(widget("a", 1)))] * 2)
+    assert told.kinds() == [("ADDED", "ns/a")]
 
 
 def test_s6_a_new_uid_under_a_known_key_is_an_update_that_says_recreated() -> None:
