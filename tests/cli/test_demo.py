@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from dyninformer.lister import GenericLister
 from dyninformer.testing import ApiServer
 from tests.cli.conftest import Run
 from tests.cli.terminal import running
+from tests.cli.test_main import EXAMPLE
 from tests.documents import ROOT
 
 EXAMPLES = ROOT / "examples" / "crd"
@@ -24,18 +26,17 @@ PICTURES = ("demo", "watch-diff")
 
 
 def test_it_ends_by_itself_with_a_verdict_where_there_is_no_terminal(tmp_path: Path) -> None:
-    """What happened, numbers, the indexes, a diff; no colours, and nothing on stderr."""
-    with running(
-        tmp_path, "demo", "--manifests", str(EXAMPLES), "--seconds", "3", "--objects", "12"
-    ) as shown:
+    """The example of the help: what happened, numbers, indexes, a diff; nothing on stderr."""
+    *_, example = EXAMPLE.findall(str(demo.command.__doc__))
+    with running(tmp_path, *shlex.split(example), "--manifests", str(EXAMPLES)) as shown:
         assert shown.ends() == 0
         assert shown.errors == ""
         for part in (
             r"kubectl --kubeconfig \S+ get certificates -A\n",
             r"\d\d:\d\d:\d\d the CRD of the certificates is deleted\n",
             r"\d\d:\d\d:\d\d the CRD is there again",
-            r"\d\d:\d\d:\d\d disconnected since \d\d:\d\d:\d\d: ",
-            r"\n3 of 3 s were played: \d+ events, \d+ added, \d+ modified, \d+ deleted \([1-9]",
+            r"\d\d:\d\d:\d\d the API server listens again",
+            r"\n3 of 3 s were played: \d+ events, \d+ added, \d+ modified, \d+ deleted \(",
             r"  ISSUER +CERTIFICATES +READY +NOT READY\n  internal-ca +\d+ +\d+ +\d+\n",
             r"  HOST +BLOCKS +ADDRESSES IN USE\n  worker-1 +\d+ +\d+ of \d+\n",
             r"The last update:\n  \d\d:\d\d:\d\d MODIFIED \w+\.\S+/.*\n    [-+] \.",
@@ -63,7 +64,7 @@ def test_a_cache_that_is_not_as_the_server_makes_exit_code_1(
 
 def test_a_terminal_shows_it_live_until_ctrl_c(tmp_path: Path) -> None:
     """Tables, diffs and status in one picture; then the screen is given back, with a summary."""
-    with running(tmp_path, "demo", "--seconds", "600", terminal=True) as shown:
+    with running(tmp_path, "demo", "--seconds", "120", terminal=True) as shown:
         for part in (
             "LAST CHANGED", "INDEX BY .spec.issuerRef.name", "INDEX BY .spec.affinity",
             "MODIFIED\x1b", r"LAST DIFFS[^?]*\x1b\[32m  \+ \.", r"connected since .* \d+ objects",
@@ -74,7 +75,7 @@ def test_a_terminal_shows_it_live_until_ctrl_c(tmp_path: Path) -> None:
         live, left, after = shown.output.partition("\x1b[?1049l")
         assert left
         assert "\x1b[?1049h" in live
-        assert re.search(r"\d+ of 600 s were played", after)
+        assert re.search(r"\d+ of 120 s were played", after)
         assert "The cache and the server agree" in after
         assert "\x1b[3" not in after
         assert "Traceback" not in shown.output

@@ -50,7 +50,7 @@ def command(
 
     ```console
     $ dyninformer demo
-    $ dyninformer demo --once --seconds 3 --objects 200
+    $ dyninformer demo --once --seconds 3 --objects 100
     ```
     """
     try:
