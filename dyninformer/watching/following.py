@@ -63,6 +63,14 @@ def _memory(state: Watching) -> Memory:
     return replace(state.memory, version=state.version)
 
 
+def _memory_after(state: Watching, now: float) -> Memory:
+    """A watch that stood for a while has shown that the list before it was new enough."""
+    memory = _memory(state)
+    if state.opened is not None and now - state.opened >= _AT_ONCE:
+        return replace(memory, listed=None)
+    return memory
+
+
 def _opened(state: Watching, now: float) -> Watching:
     memory = opened(state.memory)
     alive = now if memory.alive_since is None else memory.alive_since
@@ -133,7 +141,7 @@ def _broken(state: Watching, complaint: str, now: float, random: Random) -> Turn
 
 
 def _ended(state: Watching, now: float, random: Random) -> Turn:
-    memory = _memory(state)
+    memory = _memory_after(state, now)
     if not state.lines:
         memory = replace(memory, doubtful=True)
     lasted = now - (state.asked if state.opened is None else state.opened)
@@ -154,7 +162,7 @@ def _ended(state: Watching, now: float, random: Random) -> Turn:
 
 def _lost(state: Watching, lost: Lost, now: float, random: Random) -> Turn:
     """The server may be another one when it answers again: its revision is looked at first."""
-    memory = replace(_memory(state), doubtful=True)
+    memory = replace(_memory_after(state, now), doubtful=True)
     if crd_changed(state):
         memory = reread(memory, "schema")
     if lost.silent and state.opened is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dyninformer.watching import protocol
-from dyninformer.watching.answers import Batch, CrdSeen, Ended, Lost, StatusError
+from dyninformer.watching.answers import Batch, CrdSeen, Ended, Lost, PageEnd, StatusError
 from dyninformer.watching.effects import (
     Apply,
     AskRevision,
@@ -15,7 +15,7 @@ from dyninformer.watching.effects import (
     StreamState,
     WatchFrom,
 )
-from dyninformer.watching.states import BackingOff, Scope, Watching
+from dyninformer.watching.states import BackingOff, Scope, Streaming, Watching
 from tests.watching.talk import PODS, Talk, events, lister, refused
 
 SEEN = CrdSeen(available=True, generation=3)
@@ -187,6 +187,23 @@ def test_a_version_that_is_too_old_is_followed_by_a_list_at_once(error: StatusEr
     talk.say(Batch(events=events("11"), version="11"))
     talk.say(Batch(error=error))
     talk.want(ListPage)
+
+
+@pytest.mark.parametrize(("stood", "then"), [(0.5, BackingOff), (60.0, Streaming)])
+def test_a_list_was_new_enough_if_the_watch_after_it_stood(stood: float, then: type) -> None:
+    """That a version is too old after an outage is then not its fault (S25, S28)."""
+    talk = Talk().begin().stream("10")
+    talk.say(Ended())
+    talk.when_due()
+    talk.watch()
+    talk.wait(stood)
+    talk.say(Lost("reset"))
+    talk.when_due()
+    talk.want(AskRevision)
+    talk.say(PageEnd("30", items=0))
+    talk.watch()
+    talk.say(Batch(error=StatusError(410, "Expired", "too old")))
+    talk.in_state(then)
 
 
 def test_another_error_in_the_stream_is_followed_by_a_wait_and_a_list() -> None:
