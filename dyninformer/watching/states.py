@@ -82,7 +82,7 @@ class Memory:
     cuts: int = 0
     """Streaming lists in a row that ended before their mark."""
     listed: Plan | None = None
-    """How what is held was read, while no watch has brought anything since, or stood for a while."""
+    """How what is held was read, until a watch has brought something, or stood for a while."""
     went_back: bool = False
     """The last look at the server showed an older version than ours (S30)."""
     listed_early_at: float = NEVER
