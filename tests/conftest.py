@@ -15,8 +15,10 @@ from dyninformer.testing.pytest_plugin import need_real
 pytest_plugins = ["pytester"]
 
 # What tests start is not measured, for the sake of its speed and of its Ctrl-C: one that comes
-# while coverage notes a line leaves its lock taken, and then nothing ends any more.
-os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+# while coverage notes a line leaves its lock taken, and then nothing ends any more. The process
+# that starts xdist's workers passes it on to them.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a job that a script put in the background: what tests start would inherit it, and
