@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from dyninformer.options import IndexFunction
@@ -55,6 +55,21 @@ class Index:
                 many[key] = None
             else:
                 self._insert(value, key)
+
+    def enter_all(self, keys: Sequence[str], column: Sequence[Texts]) -> None:
+        """``enter`` for each key, with its values at the same place of the column."""
+        if self._values is not None:
+            for key, values in zip(keys, column, strict=True):
+                self.enter(key, values)
+            return
+        many_of, only = self._many.get, self._one.setdefault
+        for key, values in zip(keys, column, strict=True):
+            for value in values:
+                many = many_of(value)
+                if type(many) is dict:  # the usual one of many keys
+                    many[key] = None
+                elif many is not None or only(value, key) is not key:
+                    self._insert(value, key)
 
     def replace(self, key: str, old: Texts, new: Texts) -> None:
         """Move a key from its old values to its new ones."""

@@ -11,12 +11,13 @@ import msgspec
 from dyninformer.store.changes import Change, Changes, InitialChanges, Payload
 from dyninformer.store.codec import SAMPLE_SIZE, Codec
 from dyninformer.store.holdings import ByNamespace, Holdings, Indexes
+from dyninformer.store.indexers import Row
 from dyninformer.store.receiving import Received
 from dyninformer.store.steps import Deciding, Step, Steps
 from dyninformer.store.trimming import WORTH_IT, give_back_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 Told: TypeAlias = list[Change]
 
@@ -80,6 +81,34 @@ class Relist:
             self._plain.add(key)
             if len(self._new) >= SAMPLE_SIZE:
                 self._learn()
+
+    def add_all(self, several: Iterable[Received]) -> None:
+        """``add`` for each of a batch; what is new, as all is at first, goes a shorter way."""
+        codec = self._store.codec
+        if codec.wants_sample:
+            for received in several:
+                self.add(received)
+            return
+        new, pack, indexing = self._new, codec.pack, self._indexing
+        held = self._store.holdings.get_of
+        keys: list[str] = []
+        rows: list[Row] = []
+        for received in several:
+            key, data = received.key, received.data
+            if (
+                data is None
+                or received.indexing is not indexing
+                or key in new
+                or held(received.namespace, key) is not None
+            ):
+                self._enter(keys, rows)
+                keys, rows = [], []
+                self.add(received)
+            else:
+                new[key] = pack(data, received.identity)
+                keys.append(key)
+                rows.append(received.row)
+        self._enter(keys, rows)
 
     def remove(self, received: Received) -> None:
         """Take back an object: a streaming list told of its deletion."""
@@ -199,6 +228,11 @@ class Relist:
         return added
 
     # Indexes.
+
+    def _enter(self, keys: list[str], rows: list[Row]) -> None:
+        if keys:
+            for index, column in zip(self._indexes, zip(*rows, strict=True), strict=True):
+                index.enter_all(keys, column)
 
     def _index_anew(self) -> None:
         self._indexing = self._store.holdings.indexing

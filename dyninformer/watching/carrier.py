@@ -287,11 +287,14 @@ class Carrier:
 
     def _collect(self, collected: Collect) -> None:
         apart = self._state_apart()
-        for type_, received in collected.events:
-            if type_ == "DELETED":
-                apart.remove(received)
-            else:
-                apart.add(received)
+        if any(type_ == "DELETED" for type_, _ in collected.events):
+            for type_, received in collected.events:
+                if type_ == "DELETED":
+                    apart.remove(received)
+                else:
+                    apart.add(received)
+        else:
+            apart.add_all([received for _, received in collected.events])
         for key in collected.unusable:
             if key is None:
                 apart.keep_all()

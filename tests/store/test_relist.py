@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
-from dyninformer.options import DROP
+import pytest
+
+from dyninformer.options import DROP, Drop, Object
 from dyninformer.store.changes import Changes
+from dyninformer.store.codec import Codec
 from dyninformer.store.store import Store
 from tests.store.objects import WIDGETS, Told, add, held, relist, widget
 
@@ -218,6 +222,56 @@ def test_s15_an_index_added_while_a_relist_is_built_has_what_it_brings() -> None
         assert sorted(store.index_keys(name, "new")) == ["ns/a", "ns/c", "ns/d"]
         assert store.index_values(name) == ["new"]
     assert sorted(store.index_keys("n", "3")) == ["ns/c", "ns/d"]
+
+
+@pytest.mark.parametrize("compress", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_batch_is_taken_as_its_objects_are_one_by_one(seed: int, compress: bool) -> None:
+    """New ones and held ones, a key twice, what a transform drops, and values of any number."""
+
+    def transform(obj: Object) -> Object | Drop:
+        return DROP if obj["spec"]["n"] == "drop" else obj
+
+    def outcome(in_batches: bool) -> tuple[object, ...]:
+        random = Random(seed)
+        store, told = a_store(
+            codec=Codec(compress),
+            transform=transform if seed % 2 else None,
+            indexers={"n": ".spec.n", "many": ".spec.many[*]", "call": lambda o: [o["spec"]["n"]]},
+        )
+
+        def some(count: int, version: int) -> list[bytes]:
+            return [
+                widget(
+                    f"w{random.randrange(30)}",
+                    version + at,
+                    n=random.choice(["1", "2", "3", "drop"]),
+                    many=random.choices("abcdefgh", k=random.randrange(4)),
+                )
+                for at in range(count)
+            ]
+
+        add(store, *some(15, 1))
+        state = store.relist()
+        for batch in range(3):
+            received = [store.receive(data) for data in some(12, 100 * (batch + 1))]
+            if batch == 2 and seed % 3 == 0:
+                store.add_indexers({"late": ".spec.n"})
+            if in_batches:
+                state.add_all(received)
+            else:
+                for each in received:
+                    state.add(each)
+        state.swap(first=False)
+        indexes = {
+            (name, value): sorted(store.index_keys(name, value))
+            for name in store.get_indexers()
+            for value in store.index_values(name)
+        }
+        objects = {key: held(store, key) for key, _ in store.view().items()}
+        return objects, indexes, told.kinds()
+
+    assert outcome(in_batches=True) == outcome(in_batches=False)
 
 
 def test_a_large_state_is_compressed_as_it_comes() -> None:
