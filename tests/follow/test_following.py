@@ -65,7 +65,7 @@ def test_resources_come_and_go(kube_api: ApiServer, factory: DynamicSharedInform
         kube_api.delete(GADGETS)
         until(lambda: names(follower) == [f"gizmos.v1.{GROUP}"])
         assert heard.take()[2:] == [("DELETED", f"gadgets.v1.{GROUP}", "a")]
-        assert [str(gvr) for gvr in factory.status()] == [f"gizmos.v1.{GROUP}"]
+        until(lambda: [str(gvr) for gvr in factory.status()] == [f"gizmos.v1.{GROUP}"])
 
 
 def test_a_version_is_dropped(kube_api: ApiServer, factory: DynamicSharedInformerFactory) -> None:
