@@ -67,6 +67,6 @@ def test_what_cannot_be_opened_leaves_no_thread(
     """The error says why."""
     before = {thread for thread in threading.enumerate() if thread.name.startswith("dyninformer ")}
     with pytest.raises(error, match=complaint):
-        open_informer(resource, client=server.client(), timeout=0.5)
+        open_informer(resource, client=server.client(), timeout=2)
     after = {thread for thread in threading.enumerate() if thread.name.startswith("dyninformer ")}
     assert after <= before

@@ -70,8 +70,11 @@ class EventSource:
         informers = [self._target.informer(self._factory, each) for each in self.resources]
         self._target.sync(self._factory)
         self._first = {each.gvr for each in informers}
-        for each in informers:
-            each.informer.add_event_handler(on_event=self._put, name="watch")
+        registrations = [
+            each.informer.add_event_handler(on_event=self._put, name="watch") for each in informers
+        ]
+        for registration in registrations:  # the first state lies ready, however long is watched
+            registration.wait_for_sync(self._target.timeout)
 
     @property
     def followed(self) -> GVRs:

@@ -90,9 +90,8 @@ class Follower:
         return sorted(self._held.now())
 
     def has_synced(self) -> bool:
-        """All resources that matched at the last look have an informer that holds a whole state."""
-        held = self._held.now().values()
-        return self._synced and all(each.informer.has_synced() for each in held)
+        """All resources that matched at the last look are held whole, and the handler knows."""
+        return self._synced and all(each.has_synced for each in self._held.now().values())
 
     @property
     def reason(self) -> str:

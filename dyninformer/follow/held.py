@@ -32,6 +32,13 @@ class Followed:
         return status.state not in _IN_TROUBLE and not status.attempts
 
     @property
+    def has_synced(self) -> bool:
+        """It holds a whole state, and the handler has heard of it."""
+        return self.informer.has_synced() and (
+            self.registration is None or self.registration.has_synced()
+        )
+
+    @property
     def told_its_end(self) -> bool:
         """Nothing is left of its objects, and the handler has heard so.
 

@@ -21,6 +21,9 @@ class Registration(Protocol):
     def backlog(self) -> int:
         """Events that it has not handled yet."""
 
+    def has_synced(self) -> bool:
+        """It has handled the whole first state."""
+
     def remove(self) -> object:
         """No callback begins after this."""
 

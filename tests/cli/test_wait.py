@@ -69,7 +69,7 @@ def test_out_of_time_says_of_each_what_is_missing(server: ApiServer, run: Run) -
     status = {"conditions": [{"type": "Ready", "status": "False", "reason": "Failed"}]}
     server.patch("certificates/shop", {"status": status}, "prod", subresource="status")
     args = ("certificate/shop", "certificate/mail", "ipamblock/none", *PROD)
-    result = run("wait", *args, "--for", "condition=Ready", "--timeout", "100ms")
+    result = run("wait", *args, "--for", "condition=Ready", "--timeout", "2s")
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr.splitlines() == [
         "error: timed out; still missing:",

@@ -43,6 +43,10 @@ class StandInRegistration:
         self.backlog = 0
         self.removed = False
 
+    def has_synced(self) -> bool:
+        """Whether it has handled everything."""
+        return not self.backlog
+
     def remove(self) -> None:
         """Nothing is told any more."""
         self.removed = True

@@ -57,6 +57,18 @@ def test_discovery_may_follow_a_crd_late() -> None:
         until(lambda: names(follower) == [CERTIFICATES])
 
 
+def test_it_has_synced_once_the_handler_has_heard_the_first_state() -> None:
+    """Not only once the informers hold it."""
+    stage = Stage(served(CERTIFICATES))
+    with stage.following(PATTERN) as follower:
+        until(follower.has_synced)
+        (registration,) = stage.informer(CERTIFICATES).listeners()
+        registration.backlog = 1
+        assert not follower.has_synced()
+        registration.backlog = 0
+        assert follower.has_synced()
+
+
 def test_a_resource_that_goes_is_told_to_its_end() -> None:
     """The informer stays until its objects are gone, and the handler has heard of it."""
     stage = Stage(served(CERTIFICATES), served(ISSUERS))
