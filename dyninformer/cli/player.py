@@ -20,6 +20,7 @@ from dyninformer.store.jsonpath.document import decoded
 _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _LINE_BYTES: Final = 64 << 20  # no object is as large: a file that has such a line is none of ours
 _CHUNK: Final = 4096  # before the place where a file is broken, as much may be lost
+_NO_LINE: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, CommandError)
 _MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
 Lines: TypeAlias = Iterator[Line]
@@ -54,7 +55,7 @@ class Player:
         for text in self._texts:
             try:
                 line = _line(text)
-            except (ValueError, TypeError, RecursionError, CommandError) as error:
+            except _NO_LINE as error:
                 raise BrokenError(f"{self._place()} is no line of a recording: {error}") from None
             self._last = line.time
             if line.type == "END":

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from dyninformer.resource import GroupVersionResource
+from dyninformer.watching.broken_frames import broken
 from dyninformer.watching.effects import AskRevision, StreamState, Want, WatchFrom
 from dyninformer.watching.frames import LineCutter, cut_event
 from dyninformer.watching.reading import MARK
@@ -133,5 +134,8 @@ def _lines(reply: SocketReply) -> Iterator[Line]:
 def read_line(line: bytes) -> Line:
     """A line of a watch; what is no object counts as an empty one."""
     kind, data = cut_event(line)
-    found = msgspec.json.decode(data)
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise broken("an event", line, str(error)) from None
     return Line(kind, found if isinstance(found, dict) else {})

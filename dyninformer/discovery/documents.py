@@ -144,7 +144,7 @@ def resource_list(group: str, version: str, body: object) -> ServedVersion:
             listed = msgspec.convert(entry, _Listed)
             if "/" not in listed.name:  # a subresource is nobody's collection
                 good.append(_listed(GroupVersionResource(group, version, listed.name), listed))
-        except ValueError:  # ValidationError is one
+        except (msgspec.ValidationError, ValueError):
             bad += 1
     return ServedVersion(group, version, tuple(good), _malformed(bad))
 
@@ -180,7 +180,7 @@ def _aggregated_resources(
                 singular=found.singular_resource,
                 names=found,
             )
-        except ValueError:
+        except (msgspec.ValidationError, ValueError):
             yield None
 
 

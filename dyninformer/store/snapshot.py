@@ -152,7 +152,7 @@ def _header(line: bytes, path: str | Path) -> tuple[_Header, GroupVersionResourc
     try:
         header = msgspec.json.decode(line, type=_Header)
         gvr = GroupVersionResource(header.group, header.api_version, header.resource)
-    except ValueError as error:  # msgspec's errors are such, too
+    except (msgspec.MsgspecError, ValueError) as error:
         raise SnapshotError(f"{path} is no snapshot of dyninformer: {error}") from None
     if header.format != _FORMAT:
         raise SnapshotError(f"{path} is no snapshot of dyninformer")
