@@ -460,7 +460,8 @@ def test_s21_initial_events_of_ten_handlers_cost_no_tenfold_memory(
     tracemalloc.stop()
     for gate in gates:
         gate.open()
-    assert held < 400_000  # the objects are 400 kB, and ten copies of them 4 MB
+    # The objects are 400 kB, and ten copies of them 4 MB. What other threads do is counted, too.
+    assert held < 1_000_000
 
 
 @on_embedded
