@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from dyninformer.errors import JSONPathError
 from dyninformer.store.jsonpath import JSONPath, index_text
+from dyninformer.store.jsonpath.brackets import outside_brackets
 
 Object: TypeAlias = dict[str, Any]
 Wanted: TypeAlias = Callable[[Object], bool]
@@ -45,17 +46,8 @@ def _condition(text: str) -> Wanted:
 
 def _split(text: str) -> tuple[str, str, str]:
     """The path, the operator and the value: the operator is the first outside of brackets."""
-    depth, quote = 0, ""
-    for at, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"" and depth:
-            quote = character
-        elif character in "[({":
-            depth += 1
-        elif character in "])}":
-            depth -= 1
-        elif character == "=" and not depth:
+    for at, character in outside_brackets(text):
+        if character == "=":
             value = text[at + 1 :].removeprefix("=")
             negated = text[:at].endswith("!")
             return text[:at].removesuffix("!").strip(), "!=" if negated else "=", value

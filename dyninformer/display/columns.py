@@ -10,6 +10,7 @@ from dyninformer.discovery import PrinterColumn
 from dyninformer.display.builtin_columns import BUILTIN
 from dyninformer.errors import JSONPathError
 from dyninformer.resource import GroupVersionResource
+from dyninformer.store.jsonpath.brackets import outside_brackets
 from dyninformer.store.jsonpath.columns import cell, check_column, custom_column
 
 Object: TypeAlias = dict[str, Any]
@@ -75,21 +76,9 @@ def custom_columns(text: str) -> Columns:
 
 def _split(text: str) -> list[str]:
     """The parts between commas outside of brackets and quotes."""
-    parts, depth, quote = [""], 0, ""
-    for character in text:
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"" and depth:
-            quote = character
-        elif character in "[({":
-            depth += 1
-        elif character in "])}":
-            depth -= 1
-        if character == "," and not depth and not quote:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
+    commas = [at for at, character in outside_brackets(text) if character == ","]
+    begins = [0, *(at + 1 for at in commas)]
+    return [text[begin:end] for begin, end in zip(begins, [*commas, len(text)], strict=True)]
 
 
 def _maker(column: PrinterColumn) -> Cell:

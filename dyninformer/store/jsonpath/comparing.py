@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from dyninformer.errors import JSONPathError
+from dyninformer.store.jsonpath.brackets import outside_brackets
 from dyninformer.store.jsonpath.path import JSONPath
 from dyninformer.store.jsonpath.printing import sprint
 
@@ -92,17 +93,8 @@ def divided(text: str) -> tuple[str, str, str]:
     >>> divided("{.items[?(@.n>1)].n}>=3")
     ('{.items[?(@.n>1)].n}', '>=', '3')
     """
-    depth, quote = 0, ""
-    for at, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"" and depth:
-            quote = character
-        elif character in "[({":
-            depth += 1
-        elif character in "])}":
-            depth -= 1
-        elif not depth and character in "=!<>":
+    for at, character in outside_brackets(text):
+        if character in "=!<>":
             two = text[at : at + 2]
             sign = two if two in _OPERATORS else character
             return text[:at], sign, text[at + len(sign) :]
