@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from dyninformer.store.changes import Payload
-from dyninformer.store.indexers import Index, Indexing, Row
+from dyninformer.store.indexers import Index, Indexing, Row, enter_rows
 from dyninformer.store.steps import Step
 
 Entries: TypeAlias = dict[str, Payload]
@@ -110,10 +110,8 @@ class Holdings:
     def fill(self, added: Indexes, rows: Mapping[str, Row]) -> None:
         """Enter keys as they were at ``begin``, but those that were written since: they are in."""
         written = self._written or ()
-        for key, row in rows.items():
-            if key not in written:
-                for index, values in zip(added, row, strict=True):
-                    index.enter(key, values)
+        keys = [key for key in rows if key not in written]
+        enter_rows(added, keys, [rows[key] for key in keys])
 
     def publish(self) -> None:
         """Let readers see the indexes that were begun."""

@@ -45,28 +45,17 @@ class Index:
         self.complete = True
         """Every key is under its old values when it is moved. Not so while the index is built."""
 
-    def enter(self, key: str, values: Texts) -> None:
-        """Put a key that is under nothing under its values."""
-        if self._values is not None and values:
-            self._values[key] = tuple(values)
-        for value in values:
-            many = self._many.get(value)
-            if type(many) is dict:  # the usual one of many keys, without a call
-                many[key] = None
-            else:
-                self._insert(value, key)
-
-    def enter_all(self, keys: Sequence[str], column: Sequence[Texts]) -> None:
-        """``enter`` for each key, with its values at the same place of the column."""
+    def enter(self, keys: Sequence[str], column: Sequence[Texts]) -> None:
+        """Put keys that are under nothing under their values, in the same place of the column."""
         if self._values is not None:
-            for key, values in zip(keys, column, strict=True):
-                self.enter(key, values)
-            return
+            self._values.update(
+                (key, tuple(values)) for key, values in zip(keys, column, strict=True) if values
+            )
         many_of, only = self._many.get, self._one.setdefault
         for key, values in zip(keys, column, strict=True):
             for value in values:
                 many = many_of(value)
-                if type(many) is dict:  # the usual one of many keys
+                if type(many) is dict:  # the usual one of many keys, without a call
                     many[key] = None
                 elif many is not None or only(value, key) is not key:
                     self._insert(value, key)
@@ -227,6 +216,13 @@ class Indexing:
         for at, _, _ in self._calls:
             row.insert(at, [])
         return row
+
+
+def enter_rows(indexes: Iterable[Index], keys: Sequence[str], rows: Iterable[Row]) -> None:
+    """Enter keys in all indexes, each with its row."""
+    if keys:
+        for index, column in zip(indexes, zip(*rows, strict=True), strict=True):
+            index.enter(keys, column)
 
 
 def as_function(given: IndexFunction | JSONPath) -> PathIndex | Callable[[Object], Iterable[str]]:

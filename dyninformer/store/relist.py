@@ -11,7 +11,7 @@ import msgspec
 from dyninformer.store.changes import Change, Changes, InitialChanges, Payload
 from dyninformer.store.codec import SAMPLE_SIZE, Codec
 from dyninformer.store.holdings import ByNamespace, Holdings, Indexes
-from dyninformer.store.indexers import Row
+from dyninformer.store.indexers import Row, enter_rows
 from dyninformer.store.receiving import Received
 from dyninformer.store.steps import Deciding, Step, Steps
 from dyninformer.store.trimming import WORTH_IT, give_back_memory
@@ -73,8 +73,7 @@ class Relist:
             self._new[key] = self._store.codec.pack(data, received.identity)
             indexing = self._indexing
             row = received.row if received.indexing is indexing else indexing.row_of(data)
-            for index, values in zip(self._indexes, row, strict=True):
-                index.enter(key, values)
+            enter_rows(self._indexes, [key], [row])
         elif not self._compare(received, held):
             return
         if self._store.codec.wants_sample:
@@ -101,14 +100,14 @@ class Relist:
                 or key in new
                 or held(received.namespace, key) is not None
             ):
-                self._enter(keys, rows)
+                enter_rows(self._indexes, keys, rows)
                 keys, rows = [], []
                 self.add(received)
             else:
                 new[key] = pack(data, received.identity)
                 keys.append(key)
                 rows.append(received.row)
-        self._enter(keys, rows)
+        enter_rows(self._indexes, keys, rows)
 
     def remove(self, received: Received) -> None:
         """Take back an object: a streaming list told of its deletion."""
@@ -229,11 +228,6 @@ class Relist:
 
     # Indexes.
 
-    def _enter(self, keys: list[str], rows: list[Row]) -> None:
-        if keys:
-            for index, column in zip(self._indexes, zip(*rows, strict=True), strict=True):
-                index.enter_all(keys, column)
-
     def _index_anew(self) -> None:
         self._indexing = self._store.holdings.indexing
         self._indexes: Indexes = self._indexing.new_indexes()
@@ -244,9 +238,7 @@ class Relist:
         plain = self._store.codec.plain
         for key, payload in self._new.items():
             if key not in self._updates:
-                row = self._indexing.row_of(plain(payload))
-                for index, values in zip(self._indexes, row, strict=True):
-                    index.enter(key, values)
+                enter_rows(self._indexes, [key], [self._indexing.row_of(plain(payload))])
         for key, step in self._updates.items():
             self._updates[key] = self._deciding.again(step, self._indexing)
 

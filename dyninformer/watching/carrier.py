@@ -16,6 +16,7 @@ from typing import Protocol
 
 from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.store.receiving import Received
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store
 from dyninformer.watching import protocol, requests
@@ -287,14 +288,15 @@ class Carrier:
 
     def _collect(self, collected: Collect) -> None:
         apart = self._state_apart()
-        if any(type_ == "DELETED" for type_, _ in collected.events):
-            for type_, received in collected.events:
-                if type_ == "DELETED":
-                    apart.remove(received)
-                else:
-                    apart.add(received)
-        else:
-            apart.add_all([received for _, received in collected.events])
+        added: list[Received] = []
+        for type_, received in collected.events:
+            if type_ == "DELETED":
+                apart.add_all(added)
+                added = []
+                apart.remove(received)
+            else:
+                added.append(received)
+        apart.add_all(added)
         for key in collected.unusable:
             if key is None:
                 apart.keep_all()
