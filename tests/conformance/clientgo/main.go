@@ -172,7 +172,7 @@ func inform(
 
 // watch tells each event of one watch, then its end.
 func watch(client dynamic.ResourceInterface, version string, lines <-chan string) error {
-	timeout := int64(3)
+	timeout := int64(6)
 	stream, err := client.Watch(context.Background(), metav1.ListOptions{
 		ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &timeout,
 	})
