@@ -25,6 +25,15 @@ Resource: TypeAlias = Annotated[
         autocompletion=_resources,
     ),
 ]
+Resources: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RESOURCE...",
+        help="Any spelling, several, and wildcards: '*.cert-manager.io'.",
+        show_default=False,
+        autocompletion=_resources,
+    ),
+]
 Names: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(metavar="NAME", help="Only these.", show_default=False, autocompletion=_names),

@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from dyninformer.cli import arguments, completion
+from dyninformer.cli import arguments
 from dyninformer.cli.choosing import ADDED, DELETED, MODIFIED, shown_as
 from dyninformer.cli.connection import Target
 from dyninformer.cli.connection_notices import ConnectionNotices
@@ -35,7 +35,6 @@ from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.factory import DynamicSharedInformerFactory
 from dyninformer.resource import GroupVersionResource
 
-Words: TypeAlias = list[str]
 Keys: TypeAlias = set[tuple[GroupVersionResource, str]]
 Known: TypeAlias = set[GroupVersionResource]
 
@@ -46,15 +45,7 @@ _SECRETS = GroupVersionResource("", "v1", "secrets")
 
 
 def command(
-    resources: Annotated[
-        Words,
-        typer.Argument(
-            metavar="RESOURCE...",
-            help="Any spelling, several, and wildcards: '*.cert-manager.io'.",
-            show_default=False,
-            autocompletion=completion.resources,
-        ),
-    ],
+    resources: arguments.Resources,
     *,
     output: Annotated[
         Path,

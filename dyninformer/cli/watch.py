@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from dyninformer.cli import arguments, completion
+from dyninformer.cli import arguments
 from dyninformer.cli.choosing import Choosing
 from dyninformer.cli.connection import Target
 from dyninformer.cli.durations import seconds
@@ -30,15 +30,7 @@ _DO = "What is done"
 
 
 def command(
-    resources: Annotated[
-        Words,
-        typer.Argument(
-            metavar="RESOURCE...",
-            help="Any spelling, several, and wildcards: '*.cert-manager.io'.",
-            show_default=False,
-            autocompletion=completion.resources,
-        ),
-    ],
+    resources: arguments.Resources,
     *,
     diff: Annotated[
         bool, typer.Option("--diff", help="What each update changed.", rich_help_panel=_WHAT)
