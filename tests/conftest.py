@@ -12,7 +12,7 @@ import pytest
 
 from dyninformer.testing.pytest_plugin import need_real
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.config_maps"]
 
 # What tests start is not measured, for the sake of its speed and of its Ctrl-C: one that comes
 # while coverage notes a line leaves its lock taken, and then nothing ends any more. The process

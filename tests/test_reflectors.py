@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from dyninformer import (
-    GroupVersionResource,
     InformerState,
     ListOptions,
     ResourceOptions,
@@ -16,24 +15,8 @@ from dyninformer import (
 )
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus
+from tests.config_maps import MAPS, PATIENCE
 from tests.conformance.wire import until
-
-MAPS = GroupVersionResource("", "v1", "configmaps")
-PATIENCE = 20.0
-
-
-@pytest.fixture(scope="module")
-def one_server() -> Iterator[ApiServer]:
-    """An embedded server."""
-    with ApiServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(one_server: ApiServer) -> ApiServer:
-    """The same, as new."""
-    one_server.reset()
-    return one_server
 
 
 @pytest.fixture

@@ -20,10 +20,24 @@ Either: TypeAlias = ApiServer | ControlPlane
 CRDS = ROOT / "examples" / "crd"
 
 
-@pytest.fixture(scope="session", params=["embedded", pytest.param("real", marks=pytest.mark.real)])
-def either(request: pytest.FixtureRequest) -> Iterator[Either]:
-    """Each of the two servers, with the examples; who changes something puts it back."""
+SERVERS = ["embedded", pytest.param("real", marks=pytest.mark.real)]
+
+
+def each_server(request: pytest.FixtureRequest) -> Iterator[Either]:
+    """Each of the two servers, with the examples."""
     with ApiServer() if request.param == "embedded" else ControlPlane() as started:
+        started.install(CRDS)
+        yield started
+
+
+either = pytest.fixture(each_server, scope="session", params=SERVERS)
+"""For all modules: who changes something puts it back."""
+
+
+@pytest.fixture
+def own() -> Iterator[ApiServer]:
+    """A server that one test may change, stop, or take a CRD from."""
+    with ApiServer() as started:
         started.install(CRDS)
         yield started
 

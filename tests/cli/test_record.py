@@ -8,7 +8,7 @@ import shlex
 import signal
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -20,30 +20,16 @@ from dyninformer.cli.player import BrokenError, Player
 from dyninformer.cli.recording import Line
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
-from tests.cli.conftest import Run
+from tests.cli.conftest import SERVERS, Run, each_server
 from tests.cli.terminal import PATIENCE, running
 from tests.cli.test_main import EXAMPLE, docstring
-from tests.documents import ROOT
 
-CRDS = ROOT / "examples" / "crd"
 SHOP = "certificates/shop"
 Told: TypeAlias = tuple[str, str]
 
 
-@pytest.fixture(scope="module", params=["embedded", pytest.param("real", marks=pytest.mark.real)])
-def either(request: pytest.FixtureRequest) -> Iterator[ApiServer | ControlPlane]:
-    """Each of the two servers, with the examples."""
-    with ApiServer() if request.param == "embedded" else ControlPlane() as started:
-        started.install(CRDS)
-        yield started
-
-
-@pytest.fixture
-def own() -> Iterator[ApiServer]:
-    """A server that one test may change."""
-    with ApiServer() as started:
-        started.install(CRDS)
-        yield started
+either = pytest.fixture(each_server, scope="module", params=SERVERS)
+"""Servers of this module's own: its tests change what is there."""
 
 
 def recorded(path: Path) -> list[Line]:

@@ -11,15 +11,13 @@ import pytest
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import HttpStatus
-from tests.cli.conftest import Run
+from tests.cli.conftest import CRDS, SERVERS, Run
 from tests.cli.terminal import running
-from tests.documents import ROOT
 
-CRDS = ROOT / "examples" / "crd"
 PROD = ("-n", "prod")
 
 
-@pytest.fixture(scope="module", params=["embedded", pytest.param("real", marks=pytest.mark.real)])
+@pytest.fixture(scope="module", params=SERVERS)
 def either(request: pytest.FixtureRequest) -> Iterator[ApiServer | ControlPlane]:
     """Each of the two servers, without any CRD."""
     with ApiServer() if request.param == "embedded" else ControlPlane() as started:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,29 +14,15 @@ from typer.testing import Result
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import HttpStatus
-from tests.cli.conftest import Run
+from tests.cli.conftest import CRDS, SERVERS, Run, each_server
 from tests.cli.terminal import running
-from tests.documents import ROOT
 
-CRDS = ROOT / "examples" / "crd"
 SHOP = "certificates/shop"
 CRD = "customresourcedefinitions/certificates.cert-manager.io"
 
 
-@pytest.fixture(scope="module", params=["embedded", pytest.param("real", marks=pytest.mark.real)])
-def either(request: pytest.FixtureRequest) -> Iterator[ApiServer | ControlPlane]:
-    """Each of the two servers, with the examples."""
-    with ApiServer() if request.param == "embedded" else ControlPlane() as started:
-        started.install(CRDS)
-        yield started
-
-
-@pytest.fixture
-def own() -> Iterator[ApiServer]:
-    """A server that one test may stop, or take a CRD from."""
-    with ApiServer() as started:
-        started.install(CRDS)
-        yield started
+either = pytest.fixture(each_server, scope="module", params=SERVERS)
+"""Servers of this module's own: its tests stop them."""
 
 
 def patched(server: ApiServer | ControlPlane, **spec: object) -> None:
