@@ -33,7 +33,7 @@ rooms: $(VENV)/ready
 coverage: $(VENV)/ready
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
-	@$(BIN)/coverage combine -q && $(BIN)/coverage report --fail-under=90 > .coverage.txt; ok=$$?; tail -n 1 .coverage.txt; exit $$ok
+	@$(BIN)/coverage combine -q && $(BIN)/coverage report --fail-under=90 > $(VENV)/coverage.txt; ok=$$?; grep "^TOTAL" $(VENV)/coverage.txt; exit $$ok
 
 test-lowest: $(LOWEST)/ready ## run the tests with the lowest versions of the dependencies that are allowed
 	$(LOWEST)/bin/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)

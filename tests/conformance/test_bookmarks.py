@@ -6,9 +6,10 @@ from tests.conformance.cluster import Collection
 
 
 def _short(widgets: Collection, **params: object) -> dict[str, object]:
+    """A watch of five seconds; a real server plans its bookmark for the third."""
     return {
         "allowWatchBookmarks": "true",
-        "timeoutSeconds": 3,
+        "timeoutSeconds": 5,
         "resourceVersion": widgets.version(),
         **params,
     }

@@ -105,7 +105,7 @@ def test_a_watch_from_after_the_change_goes_on(
 
 def test_a_change_of_metadata_ends_no_watch(api: Wire, shape: Object, things: Collection) -> None:
     """Labels of the CRD are nobody's business."""
-    params = {"resourceVersion": things.version(), "timeoutSeconds": 3}
+    params = {"resourceVersion": things.version(), "timeoutSeconds": 10}
     with api.watch(things.path, params) as watch:
         patch = {"metadata": {"labels": {"x": "y"}}}
         assert api.patch(f"{CRDS}/{shape['metadata']['name']}", patch).status == 200
