@@ -31,7 +31,7 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.syncing import SyncResult, sync_error
 from dyninformer.threads import runs_for
-from dyninformer.waking import Flag
+from dyninformer.waking import Deadline, Flag
 from dyninformer.watching.status import InformerStatus
 
 if TYPE_CHECKING:
@@ -143,11 +143,10 @@ class DynamicSharedInformerFactory:
 
     def wait_for_cache_sync(self, timeout: float | None = None) -> SyncResult:
         """Wait until every started informer holds a whole state, or the time is over."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = Deadline(timeout)
         started = [each for each in self._registry.all() if each.informer.is_started()]
         for each in started:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            each.informer.wait_synced(left)
+            each.informer.wait_synced(deadline.left)
         return SyncResult((each.gvr, each.informer.has_synced()) for each in started)
 
     def sync(self, timeout: float | None = None) -> SyncResult:
@@ -279,7 +278,7 @@ class DynamicSharedInformerFactory:
 
     def _left(self, timeout: float | None) -> Names:
         """What still runs, after at most so long."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = Deadline(timeout)
         ends = [
             *(each.wait_stopped for each in self._followers),
             *(each.informer.wait_stopped for each in self._registry.all()),
@@ -287,7 +286,7 @@ class DynamicSharedInformerFactory:
         ]
         left: Names = []
         for wait in ends:
-            left += wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            left += wait(deadline.left)
         return left
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,6 +27,7 @@ from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
 from dyninformer.threads import runs_for
 from dyninformer.waiting import wait_for, wait_for_version
+from dyninformer.waking import Deadline
 from dyninformer.watching.status import InformerStatus
 
 if TYPE_CHECKING:
@@ -207,10 +207,10 @@ class SharedIndexInformer:
         """After `signal_stop`: the names of what still runs when the time is over."""
         if runs_for(self._shared.owner):
             return self._dispatcher.stuck()
-        until = None if timeout is None else time.monotonic() + timeout
-        left = self._reflectors.wait_stopped(_left(until))
-        left += self._dispatcher.wait_stopped(_left(until))
-        return left + self._shared.wait_closed(_left(until)) if self._owns_shared else left
+        deadline = Deadline(timeout)
+        left = self._reflectors.wait_stopped(deadline.left)
+        left += self._dispatcher.wait_stopped(deadline.left)
+        return left + self._shared.wait_closed(deadline.left) if self._owns_shared else left
 
     def is_started(self) -> bool:
         """`start` was called."""
@@ -281,10 +281,6 @@ class SharedIndexInformer:
         self._reflectors.after_fork()
         self._dispatcher.after_fork()
         self._shared.after_fork()
-
-
-def _left(until: float | None) -> float | None:
-    return None if until is None else max(0.0, until - time.monotonic())
 
 
 _informers: weakref.WeakSet[SharedIndexInformer] = weakref.WeakSet()

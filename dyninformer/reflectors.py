@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -12,7 +11,7 @@ from dyninformer.options import DEFAULT_PAGE_SIZE, ListOptions, ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.store.store import Store
-from dyninformer.waking import Bell
+from dyninformer.waking import Bell, Deadline
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
@@ -82,11 +81,9 @@ class Reflectors:
 
     def wait_stopped(self, timeout: float | None) -> Names:
         """After `signal_stop`: the names of those that still run when the time is over."""
-        until = None if timeout is None else time.monotonic() + timeout
+        deadline = Deadline(timeout)
         return [
-            f"reflector {each.scope}"
-            for each in self._reflectors
-            if not each.join(None if until is None else max(0.0, until - time.monotonic()))
+            f"reflector {each.scope}" for each in self._reflectors if not each.join(deadline.left)
         ]
 
     def wait_until(self, condition: Callable[[], bool], timeout: float | None) -> bool:

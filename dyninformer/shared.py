@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING
 
 from dyninformer.delivery.resync import Timers
 from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.waking import Deadline
 from dyninformer.watching.crds import CrdWatch
 from dyninformer.watching.source import Source
 
@@ -55,15 +55,11 @@ class Shared:
 
     def wait_closed(self, timeout: float | None = None) -> Names:
         """After `close`: the names of what still runs when the time is over."""
-        until = None if timeout is None else time.monotonic() + timeout
+        deadline = Deadline(timeout)
         ends = {"dyninformer timers": self.timers.join, "dyninformer CRD watch": self.crds.join}
-        left = [
-            name
-            for name, join in ends.items()
-            if not join(None if until is None else max(0.0, until - time.monotonic()))
-        ]
+        left = [name for name, join in ends.items() if not join(deadline.left)]
         # A connect ends in a moment; a name lookup or a plugin may take any time, so that it is
         # named, and not waited for.
-        grace = _GRACE if until is None else min(_GRACE, max(0.0, until - time.monotonic()))
+        grace = _GRACE if deadline.left is None else min(_GRACE, deadline.left)
         self.source.join(grace)
         return left + self.source.under_way()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from dyninformer.waking import bearable
+
 
 class OwnThread(threading.Thread):
     """A named daemon thread that works for ``owner``, a factory's or an informer's lifetime."""
@@ -12,6 +14,10 @@ class OwnThread(threading.Thread):
     def __init__(self, owner: object, name: str, target: Callable[[], None]) -> None:
         super().__init__(name=name, target=target, daemon=True)
         self.owner = owner
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, with any timeout, ``inf`` too."""
+        super().join(bearable(timeout))
 
 
 def spawn(owner: object, name: str, target: Callable[[], None]) -> OwnThread:

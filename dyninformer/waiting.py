@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
@@ -12,6 +11,7 @@ from dyninformer.errors import StoppedError, WaitTimeoutError
 from dyninformer.indexer import Store
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store import versions
+from dyninformer.waking import Deadline
 from dyninformer.watching.status import InformerStatus
 
 Object: TypeAlias = dict[str, Any]
@@ -58,17 +58,17 @@ def wait_for(
     """See `SharedIndexInformer.wait_for`."""
     met = met_when(condition)
     key = f"{namespace}/{name}" if namespace else name
-    until = None if timeout is None else time.monotonic() + timeout
+    deadline = Deadline(timeout)
     last: Object | None = None
     # Subscribed before the first look, so that nothing is missed in between.
-    with informer.events(initial=False, coalesce=True, idle_timeout=timeout) as stream:
-        _until_synced(informer, until, f"waiting for {key}")
+    with informer.events(initial=False, coalesce=True) as stream:
+        _until_synced(informer, deadline, f"waiting for {key}")
         while True:
             obj = informer.store.get_by_key(key)
             if met(obj):
                 return obj if obj is not None else last or {}
             last = obj or last
-            if not _another_event(key, stream, until):
+            if not _another_event(key, stream, deadline):
                 raise _not_met(informer, key, condition, last, met.found(obj))
 
 
@@ -94,9 +94,8 @@ def wait_for_version(
     )
 
 
-def _until_synced(informer: Informer, until: float | None, what: str) -> None:
-    left = None if until is None else max(0.0, until - time.monotonic())
-    if informer.wait_synced(left):
+def _until_synced(informer: Informer, deadline: Deadline, what: str) -> None:
+    if informer.wait_synced(deadline.left):
         return
     if informer.is_stopped():
         raise StoppedError(f"{what}: the informer of {informer.gvr} has stopped")
@@ -108,16 +107,12 @@ def _until_synced(informer: Informer, until: float | None, what: str) -> None:
     )
 
 
-def _another_event(key: str, stream: EventStream, until: float | None) -> bool:
+def _another_event(key: str, stream: EventStream, deadline: Deadline) -> bool:
     """Wait for the next event of a key; false when there is none in time."""
-    while True:
-        if until is not None:
-            stream.idle_timeout = until - time.monotonic()
-            if stream.idle_timeout <= 0:
-                return False
-        event = next(stream, None)
-        if event is None or event.key == key:
-            return event is not None
+    while not deadline.over and (event := stream.take(deadline.left)) is not None:
+        if event.key == key:
+            return True
+    return False
 
 
 def _not_met(

@@ -13,6 +13,39 @@ import time
 from collections.abc import Callable
 
 
+def bearable(seconds: float | None) -> float:
+    """How to tell a lock of C to wait so long: as long as it can for None and ``inf``.
+
+    >>> bearable(1.5), bearable(-1), bearable(float("inf")) == bearable(None)
+    (1.5, 0.0, True)
+    """
+    longest = threading.TIMEOUT_MAX
+    return longest if seconds is None else min(max(0.0, seconds), longest)
+
+
+class Deadline:
+    """The moment when a timeout is over, for waits that share one. Without a timeout, never.
+
+    >>> Deadline(None).left, Deadline(None).over, Deadline(0).left, Deadline(0).over
+    (None, False, 0.0, True)
+    """
+
+    __slots__ = ("_until",)
+
+    def __init__(self, timeout: float | None) -> None:
+        self._until = None if timeout is None else time.monotonic() + timeout
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until then, 0 when it is over; None if it never is."""
+        return None if self._until is None else max(0.0, self._until - time.monotonic())
+
+    @property
+    def over(self) -> bool:
+        """It has passed."""
+        return self._until is not None and time.monotonic() >= self._until
+
+
 class Bell:
     """Wakes whoever waits for a condition to become true. Every method: from any thread."""
 
@@ -32,7 +65,7 @@ class Bell:
 
         False if it is not at the timeout. The condition is called without a lock.
         """
-        until = None if timeout is None else time.monotonic() + timeout
+        deadline = Deadline(timeout)
         while not condition():
             sleeper = threading.Lock()
             sleeper.acquire()
@@ -42,8 +75,7 @@ class Bell:
                 # Looked at again: it may have come true before there was anybody to wake.
                 if condition():
                     return True
-                left = -1 if until is None else until - time.monotonic()
-                if (until is not None and left <= 0) or not sleeper.acquire(timeout=left):
+                if not sleeper.acquire(timeout=bearable(deadline.left)):
                     return condition()
             finally:
                 with self._lock:

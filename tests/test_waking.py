@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from dyninformer.waking import Bell, Flag
+from dyninformer.threads import spawn
+from dyninformer.waking import Bell, Deadline, Flag
 
 
 def test_a_flag_lets_pass_once_it_is_set() -> None:
@@ -28,6 +29,28 @@ def test_a_flag_lets_pass_once_it_is_set() -> None:
     flag.clear()
     assert not flag.is_set()
     assert not flag.wait(0)
+
+
+def test_a_wait_may_be_endless_in_either_spelling() -> None:
+    """An infinite one is as good as None, and one that is past is over at once."""
+    flag = Flag()
+    threading.Timer(0.01, flag.set).start()
+    assert flag.wait(float("inf"))
+    thread = spawn(None, "waits", lambda: None)
+    thread.join(float("inf"))
+    thread.join(-1)
+    assert not thread.is_alive()
+
+
+def test_waits_share_a_deadline() -> None:
+    """What one has used up the next has not."""
+    deadline = Deadline(0.02)
+    assert deadline.left is not None
+    assert 0 < deadline.left <= 0.02
+    assert not deadline.over
+    assert not Flag().wait(deadline.left)
+    assert deadline.left == 0
+    assert deadline.over
 
 
 def test_a_wait_ends_at_its_timeout() -> None:

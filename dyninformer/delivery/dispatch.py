@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -22,6 +21,7 @@ from dyninformer.options import checked_resync
 from dyninformer.store.changes import Change, Run
 from dyninformer.store.store import Store
 from dyninformer.threads import runs_for
+from dyninformer.waking import Deadline
 
 
 class _Subscriber:
@@ -205,11 +205,9 @@ class Dispatcher:
         """
         if runs_for(self._owner):
             return []
-        until = None if timeout is None else time.monotonic() + timeout
+        deadline = Deadline(timeout)
         return [
-            worker.name
-            for worker in self._summons.unfinished()
-            if not worker.join(None if until is None else max(0.0, until - time.monotonic()))
+            worker.name for worker in self._summons.unfinished() if not worker.join(deadline.left)
         ]
 
     def stuck(self) -> Names:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from dyninformer.delivery.steps import ChangesWalk, Walk
 from dyninformer.store.changes import Change, Fresh
 from dyninformer.store.store import Store
+from dyninformer.waking import bearable
 
 Summon: TypeAlias = Callable[[], None]
 
@@ -112,7 +113,7 @@ class HandlerQueue(ABC):
                 return True
             self._bell.acquire(blocking=False)  # a ring that an interrupt left unheard
             self._consumer = Consumer.WAITING
-        if self._bell.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
+        if self._bell.acquire(timeout=bearable(timeout)):
             return True
         with self._store.lock:
             if self._consumer is Consumer.AWAKE:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -11,6 +10,7 @@ from dyninformer.delivery.events import Event
 from dyninformer.delivery.queue import HandlerQueue
 from dyninformer.store.changes import Change
 from dyninformer.store.store import Store
+from dyninformer.waking import Deadline
 
 
 class EventStream:
@@ -46,49 +46,65 @@ class EventStream:
         self.idle_timeout = idle_timeout
         """Seconds without an event after which it ends, None is never; may be set in between."""
         self._given = False  # the queue's head was returned to the caller
-        self._in_next = False
+        self._waits = False  # a thread is in `_step`
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Event:
         """The next event; waits for it."""
-        if self._in_next:
+        step = self._step(self.idle_timeout)
+        if step is None:
+            self.close()
+            raise StopIteration
+        event = Event(self._store.gvr, self._store.codec, step)
+        self._given = True
+        return event
+
+    def take(self, timeout: float | None = None) -> Event | None:
+        """The next event; None if none comes in time, or when the stream has ended.
+
+        A timeout ends nothing: this is for loops that have something else to do as well.
+        """
+        step = self._step(timeout)
+        if step is None:
+            return None
+        event = Event(self._store.gvr, self._store.codec, step)
+        self._given = True
+        return event
+
+    def _step(self, timeout: float | None) -> Change | None:
+        """What is to be told next, when it is there; None at the timeout, or at the end."""
+        if self._waits:
             raise RuntimeError(
                 f"another thread waits for the next event of this stream of {self._store.gvr}: "
                 "give each thread a stream of its own"
             )
-        self._in_next = True
+        self._waits = True
         try:
-            queue = self._queue
             if self._given:
-                queue.advance()
+                self._queue.advance()
                 self._given = False
-            step = queue.head()
-            if step is None:
-                step = self._wait()
-            if step is None:
-                raise StopIteration
-            event = Event(self._store.gvr, self._store.codec, step)
-            self._given = True
-            return event
+            step = self._queue.head()
+            return self._wait(timeout) if step is None else step
         finally:
-            self._in_next = False
+            self._waits = False
 
-    def _wait(self) -> Change | None:
-        """The next step when there is one, None at the end."""
-        queue, left = self._queue, self.idle_timeout
-        until = None if left is None else time.monotonic() + left
+    def _wait(self, timeout: float | None) -> Change | None:
+        queue, deadline = self._queue, Deadline(timeout)
         while not queue.closed:
-            woken = queue.wait(left)
+            woken = queue.wait(deadline.left)
             step = queue.head()
             if step is not None:
                 return step
-            if until is not None:
-                left = until - time.monotonic()
-            if not woken and left is not None and left <= 0:
-                self.close()
+            if not woken and deadline.over:
+                return None
         return None
+
+    @property
+    def closed(self) -> bool:
+        """It has ended: there will be no more events."""
+        return self._queue.closed
 
     @property
     def backlog(self) -> int:
@@ -114,5 +130,5 @@ class EventStream:
         self._queue.abandon()
 
     def __repr__(self) -> str:
-        state = "closed" if self._queue.closed else f"backlog={self.backlog}"
+        state = "closed" if self.closed else f"backlog={self.backlog}"
         return f"<EventStream {self._store.gvr} {state}>"

@@ -13,7 +13,7 @@ from dyninformer.delivery.summons import Summons
 from dyninformer.metrics import Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import spawn
-from dyninformer.waking import Flag
+from dyninformer.waking import Deadline, Flag
 
 LINGER: Final = 5.0
 """Seconds that a thread without work stays: changes come in bursts, and a thread costs 50 us."""
@@ -78,11 +78,11 @@ class Worker:
 
     def join(self, timeout: float | None) -> bool:
         """Wait until the thread has ended; the queue has been closed. False at the timeout."""
-        until = None if timeout is None else time.monotonic() + timeout
+        deadline = Deadline(timeout)
         if not self._ended.wait(timeout):
             return False
         if self._thread is not None:  # it has nothing left to do but to end
-            self._thread.join(None if until is None else max(0.0, until - time.monotonic()))
+            self._thread.join(deadline.left)
         return True
 
     def after_fork(self) -> None:

@@ -23,13 +23,14 @@ from dyninformer.follow.needs import CrdNews, Discovery, Informers, OnEvent
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import OwnThread, runs_for, spawn
-from dyninformer.waking import Flag
+from dyninformer.waking import Bell, Deadline, Flag
 from dyninformer.watching.backoff import Backoff
 
 _log = logging.getLogger("dyninformer")
 
 AT_ONCE = 10  # informers that read their first state at the same time
 _CHECK = 0.1  # seconds between two looks at informers that are starting or going
+_LOOK = 1.0  # seconds after which who waits looks whether what it waits for is followed still
 
 GVRs: TypeAlias = list[GroupVersionResource]
 Names: TypeAlias = list[str]
@@ -69,6 +70,7 @@ class Follower:
         self._options = options
         self._held = Held(informers, on_event, self.name)
         self._wake = Flag()  # a CRD changed, or the end has come
+        self._progress = Bell()  # rings when the thread has taken a step, and at the end
         self._lock = threading.Lock()  # guards _unsubscribe, and _closed's change
         self._closed = False
         # One writer, the thread; the others read.
@@ -93,6 +95,26 @@ class Follower:
         """All resources that matched at the last look are held whole, and the handler knows."""
         return self._synced and all(each.has_synced for each in self._held.now().values())
 
+    def wait_for_sync(self, timeout: float | None = None) -> bool:
+        """Wait until `has_synced`; False at the timeout, or when it is closed.
+
+        `reason` says then what it waits for. Its own handler does not wait: the events that
+        it would wait for are its own.
+        """
+        deadline = Deadline(timeout)
+        while not (self.has_synced() or self._closed or deadline.over or runs_for(self._owner)):
+            left = deadline.left
+            late = [each for each in self._held.living().values() if not each.has_synced]
+            if late:  # it may be followed no more before it has synced
+                late[0].wait_for_sync(_LOOK if left is None else min(left, _LOOK))
+            else:
+                self._progress.wait_for(self._has_more_to_wait_for, left)
+        return self.has_synced()
+
+    def _has_more_to_wait_for(self) -> bool:
+        held = self._held.now().values()
+        return self._synced or self._closed or not all(each.has_synced for each in held)
+
     @property
     def reason(self) -> str:
         """Why not all that match can be followed now; empty if all are."""
@@ -110,6 +132,7 @@ class Follower:
         unsubscribe()
         self._wake.set()
         self._held.close()
+        self._progress.ring()
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After `close`: the threads that still run at the timeout, by name."""
@@ -137,6 +160,7 @@ class Follower:
     def after_fork(self) -> None:
         """In a child process (S22): closed, with a fresh lock; what it held can be read."""
         self._lock = threading.Lock()
+        self._progress = Bell()
         self._closed = True
         self._thread = None
         self._held.after_fork()
@@ -163,6 +187,7 @@ class Follower:
                     agenda.looked(time.monotonic(), news=self._crds.available)
                     self._say("")
             busy = self._reconcile(wanted)
+            self._progress.ring()
             until = min(agenda.next, time.monotonic() + _CHECK) if busy else agenda.next
             if self._wake.wait(max(0.0, until - time.monotonic())):
                 self._wake.clear()

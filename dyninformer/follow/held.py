@@ -38,6 +38,12 @@ class Followed:
             self.registration is None or self.registration.has_synced()
         )
 
+    def wait_for_sync(self, timeout: float | None) -> bool:
+        """Wait until it has synced; False at the timeout, or when it never will."""
+        if self.registration is None:
+            return self.informer.wait_synced(timeout)
+        return self.registration.wait_for_sync(timeout)
+
     @property
     def told_its_end(self) -> bool:
         """Nothing is left of its objects, and the handler has heard so.

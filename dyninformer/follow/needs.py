@@ -24,6 +24,9 @@ class Registration(Protocol):
     def has_synced(self) -> bool:
         """It has handled the whole first state."""
 
+    def wait_for_sync(self, timeout: float | None = None, /) -> bool:
+        """Wait until it has; False at the timeout, or when it never will."""
+
     def remove(self) -> object:
         """No callback begins after this."""
 
@@ -43,6 +46,9 @@ class Informer(Protocol):
 
     def has_synced(self) -> bool:
         """It holds a whole state."""
+
+    def wait_synced(self, timeout: float | None = None, /) -> bool:
+        """Wait until it does; False at the timeout, or when it never will."""
 
     def is_stopped(self) -> bool:
         """For good."""

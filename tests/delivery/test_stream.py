@@ -9,6 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -50,6 +51,37 @@ def test_it_ends_when_nothing_comes_for_the_idle_timeout(room: Room) -> None:
     assert room.dispatcher.backlog == {}
     with pytest.raises(ValueError, match="idle_timeout is -1"):
         room.dispatcher.events(idle_timeout=-1)
+
+
+@both
+def test_an_event_can_be_taken_in_time_or_not_at_all(room: Room, coalesce: bool) -> None:
+    """That none comes in time does not end the stream, and puts nothing off."""
+    room.sync("a", x=1)
+    stream = room.dispatcher.events(coalesce=coalesce, idle_timeout=0)
+    taken = stream.take(LONG)
+    assert taken is not None
+    assert line(taken) == "ADDED a x=1"
+    assert stream.take(0) is stream.take(0.01) is None
+    assert not stream.closed
+    room.put("a", x=2)
+    assert lines(list(stream)) == ["UPDATED a x=2"]
+    assert stream.closed
+    assert stream.take() is None
+
+
+@both
+def test_one_that_waits_to_take_an_event_gets_it(room: Room, coalesce: bool) -> None:
+    """As soon as it comes, from whatever thread; at the end of the stream it gets none."""
+    stream = room.dispatcher.events(coalesce=coalesce)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(stream.take, LONG)
+        room.put("a", x=1)
+        taken = waiting.result(LONG)
+        assert taken is not None
+        assert line(taken) == "ADDED a x=1"
+        waiting = pool.submit(stream.take)
+        room.dispatcher.stop()
+        assert waiting.result(LONG) is None
 
 
 def test_events_put_off_the_idle_timeout(room: Room) -> None:
@@ -182,6 +214,14 @@ class Reader:
             time.sleep(random.uniform(0, 0.002))
             signal.pthread_kill(main, signal.SIGUSR1)
 
+    def take(self, taken: list[Any]) -> None:
+        """One event, in either way."""
+        if len(self.seen) % 2:
+            for taken[0] in self.stream:
+                break
+        else:
+            taken[0] = self.stream.take()
+
     def read(self) -> None:
         """Read until the last one."""
         taken: list[Any] = [None]
@@ -192,8 +232,7 @@ class Reader:
                     self.seen += [line(taken[0])]
                     taken[0] = None
                 else:
-                    for taken[0] in self.stream:
-                        break
+                    self.take(taken)
                 self.armed = False
             except KeyboardInterrupt:
                 self.armed = False

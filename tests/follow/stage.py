@@ -26,6 +26,14 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.002)
 
 
+def becomes(condition: Callable[[], bool], timeout: float | None) -> bool:
+    """Wait for it, or for the end of the time."""
+    deadline = time.monotonic() + (30 if timeout is None else timeout)
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    return condition()
+
+
 def served(
     text: str, *, namespaced: bool = True, verbs: str = "get list watch"
 ) -> ResolvedResource:
@@ -46,6 +54,10 @@ class StandInRegistration:
     def has_synced(self) -> bool:
         """Whether it has handled everything."""
         return not self.backlog
+
+    def wait_for_sync(self, timeout: float | None = None) -> bool:
+        """As the real one, but that it hears nothing of its removal."""
+        return becomes(self.has_synced, timeout)
 
     def remove(self) -> None:
         """Nothing is told any more."""
@@ -77,6 +89,11 @@ class StandInInformer:
 
     def has_synced(self) -> bool:
         """As the test says."""
+        return self.synced
+
+    def wait_synced(self, timeout: float | None = None) -> bool:
+        """As the real one."""
+        becomes(lambda: self.synced or self.stopped, timeout)
         return self.synced
 
     def is_stopped(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from dyninformer.errors import UnreachableError
 from dyninformer.follow import follow
 from dyninformer.follow.follower import AT_ONCE
+from dyninformer.follow.needs import OnEvent
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource as GVR
 from dyninformer.watching.status import InformerState
@@ -19,6 +21,8 @@ from tests.follow.stage import Stage, names, served, until
 CERTIFICATES = "certificates.v1.cert-manager.io"
 ISSUERS = "issuers.v1.cert-manager.io"
 PATTERN = "*.cert-manager.io"
+
+handled = pytest.mark.parametrize("on_event", [print, None])
 
 
 def test_what_matches_has_an_informer_that_is_started() -> None:
@@ -67,6 +71,57 @@ def test_it_has_synced_once_the_handler_has_heard_the_first_state() -> None:
         assert not follower.has_synced()
         registration.backlog = 0
         assert follower.has_synced()
+
+
+@handled
+def test_one_can_wait_until_it_has_synced(on_event: OnEvent | None) -> None:
+    """For discovery, for each informer, and for the handler."""
+    stage = Stage()
+    stage.error = UnreachableError("cannot reach https://api.test: connection refused")
+    stage.sync_at_once = False
+    with stage.following(PATTERN, on_event=on_event) as follower, ThreadPoolExecutor() as pool:
+        waited = pool.submit(follower.wait_for_sync, 30)
+        until(lambda: follower.reason)
+        assert not follower.wait_for_sync(0.01)
+        stage.error = None
+        stage.serve(served(CERTIFICATES), served(ISSUERS))
+        until(lambda: len(names(follower)) == 2)
+        stage.informer(CERTIFICATES).synced = True
+        assert not follower.wait_for_sync(0.01)
+        assert not waited.done()
+        stage.informer(ISSUERS).synced = True
+        assert waited.result(30)
+        assert follower.wait_for_sync(0)
+
+
+@handled
+@pytest.mark.parametrize("how", ["it goes", "it is removed"])
+def test_nobody_waits_for_what_is_followed_no_more(on_event: OnEvent | None, how: str) -> None:
+    """The wait goes on with the others."""
+    stage = Stage(served(CERTIFICATES), served(ISSUERS))
+    stage.sync_at_once = False
+    with stage.following(PATTERN, on_event=on_event) as follower, ThreadPoolExecutor() as pool:
+        waited = pool.submit(follower.wait_for_sync, 30)
+        until(lambda: len(names(follower)) == 2)
+        stage.informer(ISSUERS).synced = True
+        if how == "it goes":
+            stage.serve(served(ISSUERS))
+        else:
+            stage.resources = [served(ISSUERS)]
+            stage.remove(CERTIFICATES)
+        assert waited.result(30)
+        assert names(follower) == [ISSUERS]
+
+
+def test_a_wait_ends_with_the_follower() -> None:
+    """Without having synced."""
+    stage = Stage()
+    stage.error = UnreachableError("cannot reach https://api.test: connection refused")
+    with stage.following(PATTERN) as follower, ThreadPoolExecutor() as pool:
+        waited = pool.submit(follower.wait_for_sync)
+        until(lambda: follower.reason)
+        follower.close()
+        assert not waited.result(30)
 
 
 def test_a_resource_that_goes_is_told_to_its_end() -> None:

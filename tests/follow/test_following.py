@@ -153,3 +153,22 @@ def test_what_was_asked_for_by_name_outlives_the_follower(
     made = kube_api.create(obj("Gadget", "a"))
     gadgets.informer.wait_for_version(made["metadata"]["resourceVersion"], 30)
     assert gadgets.lister.get("a", "default") == made
+
+
+def test_its_own_handler_does_not_wait_for_it(
+    kube_api: ApiServer, factory: DynamicSharedInformerFactory
+) -> None:
+    """It would wait for itself: it is told at once how things stand."""
+    kube_api.install(GADGETS)
+    kube_api.create(obj("Gadget", "a"))
+    begun, answers = threading.Event(), list[bool]()
+
+    def ask(event: Event) -> None:
+        del event
+        assert begun.wait(30)
+        answers.append(follower.wait_for_sync())
+
+    follower = factory.follow(f"*.{GROUP}", on_event=ask)
+    begun.set()
+    assert follower.wait_for_sync(30)
+    assert answers == [False]
