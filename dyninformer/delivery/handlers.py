@@ -85,10 +85,14 @@ class Handler:
         callback that begins between the question and a removal's return cannot be told from one
         that began before and has not yet got to its first line (S11).
         """
-        if self.takes_dicts and type(step) is Fresh:
-            self._tell_fresh(step, stopped)
-            return
-        event = Event(gvr, codec, step)
+        if not self.takes_dicts or type(step) is not Fresh:
+            self._tell_event(Event(gvr, codec, step), step, codec, stopped)
+        elif self.on_update is not None:  # what nearly every step is
+            old, new = read(step.old_plain), read(step.new_plain)
+            if not stopped():
+                self.on_update(old, new)
+
+    def _tell_event(self, event: Event, step: Change, codec: Codec, stopped: Stop) -> None:
         if not self._listens(event.type):
             return
         if self._selective:
@@ -108,13 +112,6 @@ class Handler:
                 self.on_update(old, new)
         if self.on_event is not None and not stopped():
             self.on_event(event)
-
-    def _tell_fresh(self, step: Fresh, stopped: Stop) -> None:
-        """What nearly every step is, without all that an event is for."""
-        if self.on_update is not None:
-            old, new = read(step.old_plain), read(step.new_plain)
-            if not stopped():
-                self.on_update(old, new)
 
     def _listens(self, kind: EventType) -> bool:
         """There may be something to call: with a filter an update may become any type."""

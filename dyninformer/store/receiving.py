@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn, TypeAlias
+from typing import NoReturn, Protocol, TypeAlias
 
 import msgspec
 
@@ -54,18 +54,44 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     """What made the row: the store may have another by the time this is stored."""
 
 
+class Receive(Protocol):
+    """`Receiver.receive`."""
+
+    def __call__(
+        self, data: bytes, api_version: str = "", kind: str = "", *, deleted: bool = False
+    ) -> Received:
+        """See there."""
+
+
+class HasIndexing(Protocol):
+    """Whose index functions objects are read with."""
+
+    @property
+    def indexing(self) -> Indexing:
+        """Those of now."""
+
+
 class Receiver:
     """Reads objects as one resource's server sends them; immutable, for any thread."""
 
-    def __init__(self, transform: Transform | None, metadata_only: bool) -> None:
+    def __init__(
+        self, holdings: HasIndexing, transform: Transform | None, metadata_only: bool
+    ) -> None:
+        self._holdings = holdings
         self._transform = transform
         self._metadata_only = metadata_only
         self._keeps_all = transform is None and not metadata_only
 
     def receive(
-        self, data: bytes, api_version: str, kind: str, deleted: bool, indexing: Indexing
+        self, data: bytes, api_version: str = "", kind: str = "", *, deleted: bool = False
     ) -> Received:
-        """See ``Store.receive``."""
+        """Read an object as it came, outside the store's lock.
+
+        ``api_version`` and ``kind`` are filled in where it has none (S31). ``deleted``: it came
+        as DELETED, so that no transform sees it (S17). Raises UnusableObjectError (S32) and
+        TransformError (S17).
+        """
+        indexing = self._holdings.indexing
         # The decode of a part does not look at the text in the rest.
         if not data.isascii():
             _check_text(data)

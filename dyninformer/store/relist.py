@@ -88,26 +88,33 @@ class Relist:
             for received in several:
                 self.add(received)
             return
-        new, pack, indexing = self._new, codec.pack, self._indexing
-        held = self._store.holdings.get_of
-        keys: list[str] = []
+        new, indexing = self._new, self._indexing
+        # Only this thread adds to the scope: what is empty stays so.
+        held = self._store.holdings.get_of if self._store.holdings.count else None
+        fresh: dict[str, bytes] = {}
         rows: list[Row] = []
         for received in several:
             key, data = received.key, received.data
             if (
                 data is None
+                or received.identity is not None
                 or received.indexing is not indexing
                 or key in new
-                or held(received.namespace, key) is not None
+                or key in fresh
+                or (held is not None and held(received.namespace, key) is not None)
             ):
-                enter_rows(self._indexes, keys, rows)
-                keys, rows = [], []
+                self._add_fresh(fresh, rows)
+                fresh, rows = {}, []
                 self.add(received)
             else:
-                new[key] = pack(data, received.identity)
-                keys.append(key)
+                fresh[key] = data
                 rows.append(received.row)
-        enter_rows(self._indexes, keys, rows)
+        self._add_fresh(fresh, rows)
+
+    def _add_fresh(self, fresh: dict[str, bytes], rows: list[Row]) -> None:
+        """Take what is held nowhere, by key, and its index values."""
+        self._new.update(zip(fresh, self._store.codec.pack_all(fresh.values()), strict=True))
+        enter_rows(self._indexes, tuple(fresh), rows)
 
     def remove(self, received: Received) -> None:
         """Take back an object: a streaming list told of its deletion."""
@@ -217,13 +224,15 @@ class Relist:
     def _added(self) -> ByNamespace:
         """What is not held yet, as the store keeps it."""
         added: ByNamespace = {}
+        updates, before, entries = self._updates, "/", dict[str, Payload]()
         for key, payload in self._new.items():
-            if key not in self._updates:
-                namespace, slash, _ = key.partition("/")
-                entries = added.get(namespace if slash else "")
-                if entries is None:
-                    entries = added[namespace if slash else ""] = {}
-                entries[key] = payload
+            if key in updates:
+                continue
+            if not key.startswith(before):  # a list is in the order of its namespaces
+                namespace, slash, _ = key.rpartition("/")
+                before = namespace + slash or "/"
+                entries = added.setdefault(namespace, {})
+            entries[key] = payload
         return added
 
     # Indexes.

@@ -21,7 +21,7 @@ from dyninformer.errors import DynInformerError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Payload
 from dyninformer.store.codec import Codec
-from dyninformer.store.holdings import ByNamespace
+from dyninformer.store.holdings import ByNamespace, Holdings
 from dyninformer.store.indexers import Indexing
 from dyninformer.store.receiving import Receiver
 from dyninformer.store.refused import UnusableObjectError
@@ -164,11 +164,11 @@ def _header(line: bytes, path: str | Path) -> tuple[_Header, GroupVersionResourc
 
 
 def _entries(lines: Iterator[bytes], codec: Codec, path: str | Path) -> ByNamespace:
-    receiver, indexing = Receiver(None, metadata_only=False), Indexing({}, _no_index)
+    receiver = Receiver(Holdings(Indexing({}, _no_index)), None, metadata_only=False)
     entries: ByNamespace = {}
     for number, line in enumerate(lines, 2):
         try:
-            received = receiver.receive(line, "", "", False, indexing)
+            received = receiver.receive(line)
         except UnusableObjectError as error:
             raise SnapshotError(f"{path}, line {number}: {error}") from None
         if received.data is not None:

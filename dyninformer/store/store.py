@@ -25,7 +25,7 @@ from dyninformer.store.indexers import (
     same_function,
 )
 from dyninformer.store.packing import pack_again, sample_of
-from dyninformer.store.receiving import Received, Receiver
+from dyninformer.store.receiving import Receive, Received, Receiver
 from dyninformer.store.refused import TransformError, UnusableObjectError
 from dyninformer.store.relist import Relist
 from dyninformer.store.sharing import SharedObjects
@@ -71,33 +71,25 @@ class Store:
         self.on_changes = on_changes
         self._metrics = metrics
         self._metadata_only = metadata_only
-        self._receiver = Receiver(transform, metadata_only)
         self._deciding = Deciding(self.codec)
         self._shared = SharedObjects(self.codec)
         self._adding = fork_safe_lock()  # held by the one thread that adds indexers
         self._index_failures: set[str] = set()
         functions = self._without_namespace(indexers or {})
         self.holdings = Holdings(Indexing(functions, self._index_failed))
+        self._receiver = Receiver(self.holdings, transform, metadata_only)
 
     # What the reflectors' threads call.
 
-    def receive(
-        self, data: bytes, api_version: str = "", kind: str = "", *, deleted: bool = False
-    ) -> Received:
-        """Read an object as it came, outside the lock.
+    @property
+    def receive(self) -> Receive:
+        """How to read objects as they come, outside the lock; whoever reads many may keep it."""
+        return self._receiver.receive
 
-        ``api_version`` and ``kind`` are filled in where it has none (S31). ``deleted``: it came
-        as DELETED, so that no transform sees it (S17). Raises UnusableObjectError (S32) and
-        TransformError (S17), both counted.
-        """
-        try:
-            return self._receiver.receive(data, api_version, kind, deleted, self.holdings.indexing)
-        except UnusableObjectError:
-            self._metrics.count("unusable_objects", self.gvr)
-            raise
-        except TransformError:
-            self._metrics.count("transform_errors", self.gvr)
-            raise
+    def count_refused(self, error: UnusableObjectError | TransformError) -> None:
+        """Count an object that is left out."""
+        unusable = isinstance(error, UnusableObjectError)
+        self._metrics.count("unusable_objects" if unusable else "transform_errors", self.gvr)
 
     def apply(self, type: WatchType, received: Received) -> None:
         """Take a watch event (S6, S12, S30)."""
@@ -141,7 +133,7 @@ class Store:
 
     def set_transform(self, transform: Transform | None) -> None:
         """Transform what is received from now on."""
-        self._receiver = Receiver(transform, self._metadata_only)
+        self._receiver = Receiver(self.holdings, transform, self._metadata_only)
 
     # Reads.
 

@@ -38,13 +38,8 @@ from dyninformer.watching.effects import (
     Want,
     WatchFrom,
 )
-from dyninformer.watching.reading import (
-    DocumentReading,
-    ListReading,
-    Reading,
-    RevisionReading,
-    StreamReading,
-)
+from dyninformer.watching.list_reading import ListReading, RevisionReading
+from dyninformer.watching.reading import DocumentReading, Reading, StreamReading
 from dyninformer.watching.states import (
     Absent,
     BackingOff,

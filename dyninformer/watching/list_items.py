@@ -1,21 +1,23 @@
 """The body of a list, cut into its items as it arrives (S25).
 
-Where an item ends is decided by no guess: what is handed out has been read as JSON values
-by a JSON parser that began at the start of an item. A parser goes from left to right, so
-what it has found complete there is complete whatever follows. Guessed is only how far to
-read at a time: up to the last place that looks like the beginning of another item.
+Where an item ends is decided by a JSON parser that began at its start: a parser goes from
+left to right, so what it has found complete there is complete whatever follows. That parser
+may be the reader's own, which has to read each item anyway: then items are cut on trust, at
+every place that looks like the beginning of another. Cut too early, one is no whole value, cut
+too late, it is more than one, so that the first that cannot be read tells; from there on
+`ItemCutter.again` cuts by a parser.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
 import msgspec
 
-from dyninformer.watching.broken_frames import broken, check_value
+from dyninformer.watching.broken_frames import BrokenFrameError, broken, check_value
+from dyninformer.watching.list_meta import ListMeta, meta_of
 
 __all__ = ["ItemCutter", "ListMeta"]
 
@@ -34,34 +36,6 @@ _QUOTE, _OPENING, _CLOSING, _COMMA = b'"', b"[{", b"]}", b","
 _several = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class _Metadata(msgspec.Struct, rename={"version": "resourceVersion", "continue_": "continue"}):
-    version: str | None = ""
-    continue_: str | None = ""
-    remaining: int | None = msgspec.field(default=None, name="remainingItemCount")
-
-
-class _List(msgspec.Struct):
-    api_version: str | None = msgspec.field(default="", name="apiVersion")
-    kind: str | None = ""
-    metadata: _Metadata | None = None
-    items: None = None
-    """There is nothing else to be read where a list's items are not."""
-
-
-_list = msgspec.json.Decoder(_List)
-
-
-@dataclass(frozen=True, slots=True)
-class ListMeta:
-    """What a list says of itself; "" and None where it says nothing."""
-
-    version: str
-    continue_: str
-    remaining: int | None
-    api_version: str
-    kind: str
-
-
 class _Part(Enum):
     HEAD = auto()
     ITEMS = auto()
@@ -73,9 +47,14 @@ class ItemCutter:
 
     Holds what has not been handed out, and of a body of items little more than one of
     them. Raises `BrokenFrameError`. For one thread.
+
+    ``on_trust``: whoever reads the items notices which are none, and says `again` then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_trust: bool = False) -> None:
+        self._on_trust = on_trust
+        self.trusted = False
+        """What was handed out last was cut on trust; there may be `more`."""
         self.api_version = ""
         """The list's own, known with the first item if it stands before the items."""
         self.kind = ""
@@ -98,9 +77,23 @@ class ItemCutter:
         self._size += len(chunk)
         if self._size < self._enough and chunk[-1] not in _MAY_END:
             return []
+        return self.more()
+
+    def more(self) -> Items:
+        """The next items of what is here already."""
         items: Items = []
+        self.trusted = False
         self._hold(self._cut(b"".join(self._pieces), items))
         return items
+
+    def again(self, items: Items) -> Items:
+        """What was handed out last, from the first on that is no item, cut by a parser.
+
+        So is the rest of the body: its items contain what looks like the beginning of others.
+        """
+        self._hold(b",".join([*items, *self._pieces]))
+        self._on_trust = False
+        return self.more()
 
     def finish(self) -> ListMeta:
         """The end of the body. Raises if it is not the end of a list."""
@@ -108,21 +101,10 @@ class ItemCutter:
         if self._part is _Part.ITEMS:
             raise broken("a list", held, "it ends in the middle of its items", len(held))
         body = self._around + held
-        check_value(body, "a list without its items")
-        try:
-            found = _list.decode(body)
-        except msgspec.DecodeError as refused:
-            raise broken("a list without its items", body, str(refused)) from None
-        if self._part is _Part.HEAD and not (found.kind or "").endswith("List"):
+        found = meta_of(body)
+        if self._part is _Part.HEAD and not found.kind.endswith("List"):
             raise broken("a body", body, "it is no list: it has no items")
-        metadata = found.metadata or _Metadata()
-        return ListMeta(
-            metadata.version or "",
-            metadata.continue_ or "",
-            metadata.remaining,
-            found.api_version or "",
-            found.kind or "",
-        )
+        return found
 
     # -- inside --------------------------------------------------------------------------
 
@@ -159,10 +141,10 @@ class ItemCutter:
             # One object, if closed here: so this is a key of the list itself, and no text
             # or inner field that looks like it.
             try:
-                said = _list.decode(whole)
-            except (msgspec.DecodeError, RecursionError):
+                said = meta_of(whole)
+            except BrokenFrameError:
                 continue
-            self.api_version, self.kind = said.api_version or "", said.kind or ""
+            self.api_version, self.kind = said.api_version, said.kind
             self._around = before + b'"items":null'
             self._part = _Part.TAIL if found[1] == b"null" else _Part.ITEMS
             return data[found.end() :]
@@ -174,6 +156,10 @@ class ItemCutter:
         if not self._marker:
             data = self._scan(data, items, once=True)
         if self._part is _Part.ITEMS and self._marker:
+            if self._on_trust:
+                data = self._take_on_trust(data, items)
+                if self.trusted:
+                    return data
             data = self._take_many(data, items)
         if self._part is _Part.ITEMS and self._marker and data.endswith(_END):
             data = self._take_last(data, items)
@@ -181,8 +167,20 @@ class ItemCutter:
             data = self._scan(data, items, once=False)
         return data
 
-    def _take_many(self, data: bytes, items: Items) -> bytes:
+    def _take_on_trust(self, data: bytes, items: Items) -> bytes:
         """Take all up to the last place that looks like the beginning of another item."""
+        marker, find, start = self._marker, data.find, 0
+        between = len(marker) - len(marker[1:].lstrip())  # the comma, and blanks after it
+        while (end := find(marker, start)) > 0:
+            items.append(data[start:end])
+            start = end + between
+        if start:
+            self._passed_comma()
+            self.trusted = True
+        return data[start:]
+
+    def _take_many(self, data: bytes, items: Items) -> bytes:
+        """Take what a parser reads as items, up to the last place that looks like another's."""
         end = data.rfind(self._marker)
         if end <= 0:
             return data

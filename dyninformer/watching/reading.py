@@ -7,7 +7,6 @@ by the store, and said once per chunk (S32).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from typing import Final, Protocol, TypeAlias
 
@@ -21,23 +20,19 @@ from dyninformer.watching.answers import (
     Batch,
     Document,
     Ended,
-    Event,
     EventType,
     Lost,
-    PageEnd,
     StatusError,
 )
 from dyninformer.watching.broken_frames import broken
 from dyninformer.watching.frames import (
     BrokenFrameError,
-    ItemCutter,
     LineCutter,
     cut_event,
     proved_event,
 )
+from dyninformer.watching.gathering import Gathered, Receiving
 from dyninformer.watching.statuses import status_of
-
-_logger = logging.getLogger(__name__)
 
 MARK: Final = "k8s.io/initial-events-end"
 _LARGEST_DOCUMENT = 64 << 20
@@ -48,15 +43,6 @@ _CHANGES: Final[dict[str, EventType]] = {
 }
 
 Lines: TypeAlias = list[bytes]
-
-
-class Receiving(Protocol):
-    """What is needed of a store."""
-
-    def receive(
-        self, data: bytes, api_version: str = "", kind: str = "", *, deleted: bool = False
-    ) -> Received:
-        """See `Store.receive`."""
 
 
 class Reading(Protocol):
@@ -114,7 +100,7 @@ class StreamReading:
 
     def _batch(self, lines: Iterator[bytes]) -> Batch | None:
         """What the lines say, up to the first that is more than a change."""
-        gathered = _Gathered(self._name)
+        gathered = Gathered(self._store, self._name)
         receive, append = self._store.receive, gathered.events.append
         begin, any_line = self._newest, False
         for line in lines:
@@ -128,7 +114,7 @@ class StreamReading:
                     continue
                 deleted = type_ == "DELETED"
                 try:
-                    received = receive(data, deleted=deleted)
+                    received = receive(data, deleted=True) if deleted else receive(data)
                 except UnusableObjectError as error:
                     received = self._proved(line, data, deleted, error)
                 if self._start is None or self._is_news(received.version):
@@ -136,19 +122,18 @@ class StreamReading:
                 gathered.live = gathered.live or type_ != "ADDED"
             except BrokenFrameError as error:
                 return gathered.batch(self._since(begin), broken=str(error))
-            except UnusableObjectError as error:
-                self._pass(error.version)
-                gathered.skip(str(error))
-                gathered.unusable.append(error.key)
             except TransformError as error:
                 if self._start is None:
-                    return gathered.batch("", failure=str(error))
+                    return gathered.fail(error)
                 self._pass(error.version)
-                gathered.skip(str(error))
+                gathered.refuse(error)
+            except UnusableObjectError as error:
+                self._pass(error.version)
+                gathered.refuse(error)
         return gathered.batch(self._since(begin)) if any_line else None
 
     def _special(
-        self, type_: str, data: bytes, line: bytes, begin: str, gathered: _Gathered
+        self, type_: str, data: bytes, line: bytes, begin: str, gathered: Gathered
     ) -> Batch | None:
         """A line that is no change; the batch that it ends, if it does."""
         gathered.live = True
@@ -213,72 +198,6 @@ class StreamReading:
         return True
 
 
-class ListReading:
-    """Reads the items of a list, one page, as they arrive."""
-
-    def __init__(self, store: Receiving, name: str) -> None:
-        self._store = store
-        self._name = name
-        self._cutter = ItemCutter()
-        self._items = 0
-
-    def feed(self, chunk: bytes) -> Iterator[Answer]:
-        """One batch, if there are whole items."""
-        gathered = _Gathered(self._name)
-        try:
-            items = self._cutter.feed(chunk)
-        except BrokenFrameError as error:
-            yield gathered.batch("", broken=str(error))
-            return
-        if not items:
-            return
-        self._items += len(items)
-        receive, events = self._store.receive, gathered.events
-        api_version, kind = self._cutter.api_version, self._cutter.kind.removesuffix("List")
-        for item in items:
-            try:
-                events.append(("ADDED", receive(item, api_version, kind)))
-            except UnusableObjectError as error:
-                gathered.skip(str(error))
-                gathered.unusable.append(error.key)
-            except TransformError as error:
-                yield gathered.batch("", failure=str(error))
-                return
-        yield gathered.batch("")
-
-    def end(self) -> Answer:
-        """The page's metadata, unless the body was cut short or is no list."""
-        try:
-            meta = self._cutter.finish()
-        except BrokenFrameError as error:
-            return Lost(str(error))
-        if not meta.kind.endswith("List"):
-            return Lost(f"the answer is of kind {meta.kind[:40]!r}, which is no list")
-        return PageEnd(meta.version, meta.continue_, self._items, meta.remaining)
-
-
-class RevisionReading:
-    """Reads how far the server has come off a list whose items nobody wants."""
-
-    def __init__(self) -> None:
-        self._cutter = ItemCutter()
-
-    def feed(self, chunk: bytes) -> Iterator[Answer]:
-        """Nothing before the end, unless it makes no sense."""
-        try:
-            self._cutter.feed(chunk)
-        except BrokenFrameError as error:
-            yield Lost(str(error))
-
-    def end(self) -> Answer:
-        """The list's metadata."""
-        try:
-            meta = self._cutter.finish()
-        except BrokenFrameError as error:
-            return Lost(str(error))
-        return PageEnd(meta.version)
-
-
 class DocumentReading:
     """Reads a small JSON object whole."""
 
@@ -298,37 +217,3 @@ class DocumentReading:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             found = None
         return Document(found if isinstance(found, dict) else {})
-
-
-class _Gathered:
-    """A batch in the making."""
-
-    __slots__ = ("_name", "events", "live", "skipped", "unusable", "why")
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.events: list[Event] = []
-        self.unusable: list[str | None] = []
-        self.live = False
-        self.skipped = 0
-        self.why = ""
-
-    def skip(self, why: str) -> None:
-        """Something is left out."""
-        self.skipped += 1
-        self.why = self.why or why
-
-    def batch(
-        self,
-        version: str,
-        *,
-        mark: bool = False,
-        error: StatusError | None = None,
-        broken: str = "",
-        failure: str = "",
-    ) -> Batch:
-        """What was gathered, and how it ends."""
-        if self.skipped:
-            _logger.warning("%s: skipped %d of what came: %s", self._name, self.skipped, self.why)
-        unusable = tuple(self.unusable)
-        return Batch(self.events, version, self.live, unusable, mark, error, broken, failure)

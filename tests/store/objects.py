@@ -42,6 +42,22 @@ class Told:
         self.changes.clear()
 
 
+class Counted:
+    """Remembers what was counted."""
+
+    def __init__(self) -> None:
+        self.counts: list[tuple[str, int, dict[str, str]]] = []
+        self.gauges: dict[str, float] = {}
+
+    def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
+        """Remember it."""
+        self.counts.append((name, amount, labels))
+
+    def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        """Remember the last value."""
+        self.gauges[name] = value
+
+
 def kind(change: Change) -> str:
     """The type of a change in an informer's words."""
     if change.old is None:

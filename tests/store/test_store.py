@@ -9,30 +9,13 @@ import pytest
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.options import DROP, Drop
-from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Changes
 from dyninformer.store.refused import TransformError, UnusableObjectError
 from dyninformer.store.steps import WatchEvent
 from dyninformer.store.store import Store
-from tests.store.objects import WIDGETS, Told, add, delete, held, kind, widget
+from tests.store.objects import WIDGETS, Counted, Told, add, delete, held, kind, widget
 
 Object = dict[str, Any]
-
-
-class Counted:
-    """Remembers what was counted."""
-
-    def __init__(self) -> None:
-        self.counts: list[tuple[str, int, dict[str, str]]] = []
-        self.gauges: dict[str, float] = {}
-
-    def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
-        """Remember it."""
-        self.counts.append((name, amount, labels))
-
-    def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
-        """Remember the last value."""
-        self.gauges[name] = value
 
 
 def a_store(**options: Any) -> tuple[Store, Told]:
@@ -186,6 +169,7 @@ def test_s17_a_transform_that_returns_no_object_counts_as_raising(answer: object
     with pytest.raises(TransformError, match=r"ns/a.*dyninformer\.DROP") as caught:
         store.receive(widget("a", 7))
     assert (caught.value.key, caught.value.version) == ("ns/a", "7")
+    store.count_refused(caught.value)
     assert counted.counts == [("transform_errors", 1, {})]
     assert not told.changes
 
@@ -267,6 +251,7 @@ def test_s32_an_unusable_object_is_counted_and_names_its_key_where_it_can() -> N
     with pytest.raises(UnusableObjectError, match="nested 5001 deep") as caught:
         store.receive(deep)
     assert (caught.value.key, caught.value.version) == ("ns/a", "4")
+    store.count_refused(caught.value)
     assert counted.counts == [("unusable_objects", 1, {})]
     assert not told.changes
 

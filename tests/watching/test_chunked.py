@@ -17,17 +17,22 @@ def framed(chunks: list[bytes], extension: bytes = b"", trailer: bytes = b"") ->
     return sent + b"0\r\n" + trailer + b"\r\n"
 
 
+ONE = st.binary(max_size=50) | st.just(b"\r\n0\r\n\r\n")
+ALIKE = st.builds(lambda one, count: [one] * count, ONE, st.integers(2, 40))
+
+
 @given(
-    st.lists(st.binary(max_size=50) | st.just(b"\r\n0\r\n\r\n"), max_size=10),
+    st.lists(ONE.map(lambda one: [one]) | ALIKE, max_size=10),
     st.sampled_from([b"", b";name=value", b" ; a"]),
     st.sampled_from([b"", b"X-Sum: 1\r\n", b"A: b\r\nC: d\r\n"]),
-    st.lists(st.integers(0, 1000), max_size=10),
+    st.lists(st.integers(0, 5000), max_size=10),
     st.binary(max_size=10),
 )
 def test_the_content_comes_out_as_it_was_put_in(
-    chunks: list[bytes], extension: bytes, trailer: bytes, cuts: list[int], beyond: bytes
+    runs: list[list[bytes]], extension: bytes, trailer: bytes, cuts: list[int], beyond: bytes
 ) -> None:
     """And the end is found, with what comes after it."""
+    chunks = [chunk for run in runs for chunk in run]
     sent = framed(chunks, extension, trailer)
     places = sorted({0, len(sent), *(cut % len(sent) for cut in cuts)})
     dechunker, content = Dechunker(), b""

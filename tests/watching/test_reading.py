@@ -4,67 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dyninformer.options import Object
-from dyninformer.resource import GroupVersionResource
-from dyninformer.store.store import Store
-from dyninformer.watching.answers import Answer, Batch, Document, Ended, Lost, PageEnd
-from dyninformer.watching.reading import (
-    DocumentReading,
-    ListReading,
-    Reading,
-    RevisionReading,
-    StreamReading,
-)
-
-WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
-
-
-def obj(name: str, version: str, **fields: Any) -> Object:
-    """A widget."""
-    metadata = {"name": name, "namespace": "ns", "resourceVersion": version}
-    return {"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": metadata, **fields}
-
-
-def line(type_: str, content: object) -> bytes:
-    """A line of a watch, as API servers write it."""
-    return json.dumps({"type": type_, "object": content}, separators=(",", ":")).encode() + b"\n"
-
-
-def bookmark(version: str, *, mark: bool = False) -> bytes:
-    """A bookmark, or the mark."""
-    metadata: Object = {"resourceVersion": version}
-    if mark:
-        metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-    return line("BOOKMARK", {"kind": "Widget", "apiVersion": "ex.io/v1", "metadata": metadata})
-
-
-def status(**fields: object) -> Object:
-    """A Status."""
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, **fields}
-
-
-def stream(start: str | None, store: Store | None = None) -> StreamReading:
-    """A reading of a watch."""
-    store = Store(WIDGETS) if store is None else store  # an empty one is false
-    return StreamReading(store, "widgets.v1.ex.io", start)
-
-
-def feed(reading: Reading, data: bytes) -> list[Batch]:
-    """All batches of some bytes."""
-    found = list(reading.feed(data))
-    assert all(isinstance(each, Batch) for each in found), found
-    return [each for each in found if isinstance(each, Batch)]
-
-
-def told(batch: Batch) -> list[tuple[str, str]]:
-    """Types and names of a batch's events."""
-    return [(type_, received.name) for type_, received in batch.events]
+from dyninformer.watching.answers import Document, Ended, Lost
+from dyninformer.watching.reading import DocumentReading
+from tests.watching.readings import bookmark, feed, line, obj, refusing, status, stream, told
 
 
 def test_events_come_in_one_batch_per_piece_with_the_newest_version() -> None:
@@ -210,17 +158,6 @@ def test_a_clean_end_in_the_middle_of_a_line_is_a_loss() -> None:
     assert isinstance(reading.end(), Lost)
 
 
-def refusing() -> Store:
-    """A store whose transform refuses one object."""
-
-    def transform(found: Object) -> Object:
-        if found["metadata"]["name"] == "bad":
-            raise ValueError("no")
-        return found
-
-    return Store(WIDGETS, transform=transform)
-
-
 def test_a_transform_that_raises_fails_initial_events_and_is_skipped_later() -> None:
     """And never sees what was deleted (S17)."""
     data = line("ADDED", obj("bad", "11")) + line("DELETED", obj("bad", "12"))
@@ -229,78 +166,6 @@ def test_a_transform_that_raises_fails_initial_events_and_is_skipped_later() -> 
     assert (batch.failure, batch.version) == ("", "12")
     (initial, *_) = feed(stream(None, refusing()), data)
     assert "ns/bad" in initial.failure
-
-
-def listed(*items: Object, kind: str = "WidgetList", **metadata: str) -> bytes:
-    """The body of a list."""
-    body = {
-        "kind": kind, "apiVersion": "ex.io/v1",
-        "metadata": {"resourceVersion": "20", **metadata}, "items": items,
-    }  # fmt: skip
-    return json.dumps(body, separators=(",", ":")).encode()
-
-
-def read_list(body: bytes, store: Store | None = None) -> tuple[list[Batch], Answer]:
-    """Read a list whole."""
-    reading = ListReading(Store(WIDGETS) if store is None else store, "widgets.v1.ex.io")
-    batches = [each for half in (body[:100], body[100:]) for each in feed(reading, half)]
-    return batches, reading.end()
-
-
-def test_items_of_a_list_come_as_they_arrive_and_its_metadata_in_the_end() -> None:
-    """Version, continue, how many (S25)."""
-    batches, end = read_list(listed(obj("a", "1"), obj("b", "2"), **{"continue": "more"}))
-    assert [each for batch in batches for each in told(batch)] == [("ADDED", "a"), ("ADDED", "b")]
-    assert end == PageEnd("20", "more", items=2)
-
-
-def test_items_of_a_built_in_list_get_the_kind_and_version_that_they_lack() -> None:
-    """First, as the watch has them (S31)."""
-    item = obj("a", "1")
-    del item["kind"], item["apiVersion"]
-    (batch,), _ = read_list(listed(item))
-    ((_, received),) = batch.events
-    assert received.data is not None
-    assert received.data.startswith(b'{"kind":"Widget","apiVersion":"ex.io/v1",')
-
-
-def test_an_item_that_cannot_be_used_is_passed_on_by_its_key() -> None:
-    """It counts as present (S32)."""
-    (batch,), end = read_list(listed(obj("a", "1"), {"metadata": {}}))
-    assert told(batch) == [("ADDED", "a")]
-    assert batch.unusable == (None,)
-    assert isinstance(end, PageEnd)
-
-
-def test_a_list_cut_short_is_lost() -> None:
-    """Even where HTTP says that it is whole (S25)."""
-    assert isinstance(read_list(listed(obj("a", "1"), obj("b", "2"))[:-30])[1], Lost)
-
-
-@pytest.mark.parametrize("kind", ["Status", "Table", "Widget"])
-def test_what_is_no_list_is_lost(kind: str) -> None:
-    """Judged at the end (S25)."""
-    assert isinstance(read_list(listed(kind=kind))[1], Lost)
-
-
-def test_a_transform_that_raises_fails_a_list() -> None:
-    """That sync fails (S17)."""
-    batches, _ = read_list(listed(obj("a", "1"), obj("bad", "2")), refusing())
-    assert "ns/bad" in batches[-1].failure
-
-
-def test_a_look_at_the_revision_reads_no_object() -> None:
-    """Only the list's version (S30)."""
-    reading = RevisionReading()
-    assert list(reading.feed(listed({"metadata": {}}))) == []
-    assert reading.end() == PageEnd("20")
-
-
-def test_a_look_at_the_revision_that_makes_no_sense_is_lost() -> None:
-    """It is repeated."""
-    reading = RevisionReading()
-    assert list(reading.feed(b"<html>")) == []
-    assert isinstance(reading.end(), Lost)
 
 
 @pytest.mark.parametrize(

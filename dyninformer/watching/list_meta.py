@@ -1,0 +1,58 @@
+"""What a list says of itself, apart from its items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from dyninformer.watching.broken_frames import broken, check_value
+
+
+@dataclass(frozen=True, slots=True)
+class ListMeta:
+    """What it does not say is "", or None where that is a number."""
+
+    version: str
+    continue_: str
+    remaining: int | None
+    api_version: str
+    kind: str
+
+
+class _Metadata(msgspec.Struct, rename={"version": "resourceVersion", "continue_": "continue"}):
+    version: str | None = ""
+    continue_: str | None = ""
+    remaining: int | None = msgspec.field(default=None, name="remainingItemCount")
+
+
+class _List(msgspec.Struct):
+    api_version: str | None = msgspec.field(default="", name="apiVersion")
+    kind: str | None = ""
+    metadata: _Metadata | None = None
+    items: None = None
+    """There is nothing else to be read where a list's items are not."""
+
+
+_list = msgspec.json.Decoder(_List)
+
+
+def meta_of(body: bytes) -> ListMeta:
+    """What a list without its items says. Raises `BrokenFrameError` if it is none.
+
+    >>> meta_of(b'{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":null}').version
+    '7'
+    """
+    check_value(body, "a list without its items")
+    try:
+        found = _list.decode(body)
+    except msgspec.DecodeError as refused:
+        raise broken("a list without its items", body, str(refused)) from None
+    metadata = found.metadata or _Metadata()
+    return ListMeta(
+        metadata.version or "",
+        metadata.continue_ or "",
+        metadata.remaining,
+        found.api_version or "",
+        found.kind or "",
+    )
