@@ -13,6 +13,7 @@ from dyninformer.cli.connection import Target
 from dyninformer.delivery.events import Event
 from dyninformer.discovery import ResolvedResource
 from dyninformer.display.text import visible
+from dyninformer.errors import UnknownResourceError
 from dyninformer.factory import DynamicSharedInformerFactory
 from dyninformer.follow import Follower
 from dyninformer.resource import GroupVersionResource
@@ -40,8 +41,8 @@ class Watched(NamedTuple):
 class EventSource:
     """What a watch listens to. Its methods are for one thread.
 
-    Resources are given in any spelling, several with commas; with a wildcard among them all are
-    followed, as CRDs come and go.
+    Resources are given in any spelling, several with commas; with a wildcard among them, or a
+    full name of what is not there yet, all are followed, as CRDs come and go.
     """
 
     def __init__(self, target: Target, factory: DynamicSharedInformerFactory, words: Words) -> None:
@@ -54,11 +55,19 @@ class EventSource:
         self._reason = ""
         given = list(dict.fromkeys(part for word in words for part in word.split(",") if part))
         self.resources: Resources = []
-        """What was named without wildcards."""
-        self.patterns = [each for each in given if WILDCARDS.intersection(each)]
+        """What was named without wildcards, and is there."""
+        self.patterns: Names = []
+        self._absent: Names = []
         for each in given:
-            if each not in self.patterns:
+            if WILDCARDS.intersection(each):
+                self.patterns.append(each)
+                continue
+            try:
                 found = target.resolved(factory, each)
+            except UnknownResourceError as error:
+                self.patterns.append(_full_name(each, error))
+                self._absent.append(str(error))
+            else:
                 if found not in self.resources:
                     self.resources.append(found)
 
@@ -129,12 +138,23 @@ class EventSource:
         self._follower = follower
         self._known = set(follower.resources())
         self._first = set(self._known)
-        if not self._known and not follower.reason:
+        for absence in self._absent:
+            say(f"{visible(absence)} It is waited for.")
+        if not self._known and not self._absent and not follower.reason:
             say(f"nothing is there yet that matches {visible(' '.join(self.patterns))}")
 
     def _put(self, event: Event) -> None:
         """On the informer's threads."""
         self._events.put((datetime.now().astimezone(), event))
+
+
+def _full_name(word: str, error: UnknownResourceError) -> str:
+    """The pattern of what may come later; the error if that is not named in full."""
+    try:
+        gvr = GroupVersionResource.parse(word)
+    except ValueError:
+        raise error from None
+    return f"{gvr.group_version}/{gvr.resource}"
 
 
 def _only_refused_left(factory: DynamicSharedInformerFactory) -> bool:

@@ -105,10 +105,7 @@ class Catalog:
         elif near := self._near(readings) if len(text) <= _LONGEST else []:
             said = f"the server has no resource {shown}: did you mean {_listed(near, 'or')}?"
         else:
-            said = (
-                f"the server has no resource {shown}. If its CRD is not installed yet, pass a "
-                "GroupVersionResource, which waits for it."
-            )
+            said = f"the server has no resource {shown}. {_perhaps_later(text)}"
         if suspects := self._suspects(readings):
             said += f" These could not be asked, and may have it: {_listed(suspects)}."
         return said
@@ -237,3 +234,15 @@ def kept(served: Sequence[ServedVersion], before: Catalog | None) -> list[Served
         else ServedVersion(each.group, each.version, known.get(each.name, ()), each.problem, False)
         for each in served
     ]
+
+
+def _perhaps_later(text: str) -> str:
+    """What to do if it is only not there yet."""
+    try:
+        GroupVersionResource.parse(text)
+    except ValueError:
+        return (
+            "If its CRD is not installed yet, name it in full, as in 'widgets.v1.example.com', "
+            "and it can be waited for."
+        )
+    return "Its CRD may not be installed yet."

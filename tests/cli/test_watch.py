@@ -309,6 +309,18 @@ def test_a_wildcard_that_matches_nothing_waits_for_a_crd(tmp_path: Path) -> None
             watch.shows("(?s)ADDED.*ADDED")
 
 
+def test_a_full_name_of_what_is_not_there_waits_for_its_crd(tmp_path: Path) -> None:
+    """And says so; beside what is there."""
+    with ApiServer() as bare:
+        kubeconfig = bare.kubeconfig(tmp_path / "config")
+        named = "certificates.v1.cert-manager.io,ns"
+        with running(kubeconfig, "watch", named, "-A", "-o", "name") as watch:
+            watch.shows("Its CRD may not be installed yet. It is waited for.", on_stderr=True)
+            watch.shows("namespace/default")
+            bare.install(CRDS)
+            watch.shows("certificate.cert-manager.io/shop")
+
+
 def test_what_is_refused_does_not_hold_up_the_rest_of_a_wildcard(
     own: ApiServer, tmp_path: Path
 ) -> None:
