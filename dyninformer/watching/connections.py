@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -156,7 +157,8 @@ class _TrackedConnection(HTTPConnection):
         self._call = current_call()
         try:
             super().connect()
-        except BaseException:
+        except BaseException as error:
+            _close_lost(error)
             self._free_wire()
             raise
         if self._wire is not None:
@@ -219,6 +221,21 @@ class _TrackedConnection(HTTPConnection):
         wire, self._wire = self._wire, None
         if wire is not None:
             wire.let_go()
+
+
+def _close_lost(error: BaseException) -> None:
+    """Close the TLS socket that a connect had begun to make when it failed.
+
+    Where the other side has reset the connection before TLS begins, Python leaves that socket
+    open and gives it to nobody: only the traceback knows it, and keeps it for as long as it is
+    kept itself.
+    """
+    trace = error.__traceback__
+    while trace is not None:
+        made = trace.tb_frame.f_locals.get("self")
+        if isinstance(made, ssl.SSLSocket):
+            made.close()
+        trace = trace.tb_next
 
 
 def _born(sock: socket.socket, wires: Wires) -> Wire:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -232,6 +233,30 @@ def test_one_descriptor_is_held_per_connection(server: ApiServer, make: Make) ->
     assert open_sockets() == sockets + 10
     for stream in streams:
         stream.close()
+
+
+def test_a_connection_that_is_reset_before_tls_leaves_no_socket() -> None:
+    """Python itself loses it, and closes it with the traceback at the earliest."""
+    manager = tracked(
+        urllib3.PoolManager(cert_reqs="CERT_NONE"), Plumbing(Wires(), Errands("x", 1))
+    )
+    with listening() as port:
+
+        class Resetting(Call):
+            """TCP is there, and TLS comes next."""
+
+            def use(self, wire: Wire) -> None:
+                super().use(wire)
+                taken, _ = port.accept()
+                taken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                taken.close()
+
+        call, sockets = Resetting(), open_sockets()
+        with calling(call), pytest.raises(urllib3.exceptions.ProtocolError) as caught:
+            manager.request("GET", f"https://127.0.0.1:{port.getsockname()[1]}")
+        call.leave()
+        assert open_sockets() == sockets
+        assert isinstance(caught.value.args[1], ConnectionResetError)
 
 
 def test_a_wire_that_is_let_go_cannot_end_what_has_its_number_now() -> None:
