@@ -91,7 +91,7 @@ class ItemCutter:
 
         So is the rest of the body: its items contain what looks like the beginning of others.
         """
-        self._hold(b",".join([*items, *self._pieces]))
+        self._pieces = [b",".join([*items, *self._pieces])]
         self._on_trust = False
         return self.more()
 
