@@ -43,7 +43,7 @@ from tests.watching.wires import (
     whole,
 )
 
-SOON = 0.5  # far less than the second that S34 allows; it takes about a millisecond
+SOON = 1.0  # what S34 allows; it takes about a millisecond, and a busy machine the rest
 
 Ending = Callable[[Source], None]
 
