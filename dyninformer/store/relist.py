@@ -83,8 +83,7 @@ class Relist:
 
     def add_all(self, several: Iterable[Received]) -> None:
         """``add`` for each of a batch; what is new, as all is at first, goes a shorter way."""
-        codec = self._store.codec
-        if codec.wants_sample:
+        if self._store.codec.wants_sample:
             for received in several:
                 self.add(received)
             return
@@ -224,15 +223,9 @@ class Relist:
     def _added(self) -> ByNamespace:
         """What is not held yet, as the store keeps it."""
         added: ByNamespace = {}
-        updates, before, entries = self._updates, "/", dict[str, Payload]()
         for key, payload in self._new.items():
-            if key in updates:
-                continue
-            if not key.startswith(before):  # a list is in the order of its namespaces
-                namespace, slash, _ = key.rpartition("/")
-                before = namespace + slash or "/"
-                entries = added.setdefault(namespace, {})
-            entries[key] = payload
+            if key not in self._updates:
+                added.setdefault(key.rpartition("/")[0], {})[key] = payload
         return added
 
     # Indexes.

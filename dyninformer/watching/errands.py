@@ -8,7 +8,6 @@ be ended. A result that nobody waits for any more is discarded.
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from dyninformer.errors import StoppedError
+from dyninformer.waking import Deadline
 
 T = TypeVar("T")
 
@@ -85,13 +85,13 @@ class Errands:
         with self._lock:
             return [f"{thread} ({what})" for thread, what in self._running.items()]
 
-    def join(self, timeout: float) -> None:
+    def join(self, timeout: float | None) -> None:
         """After `close`: give what has begun so long to end."""
-        until = time.monotonic() + timeout
+        deadline = Deadline(timeout)
         with self._lock:
             threads = list(self._threads.values())
         for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
+            thread.join(deadline.left)
 
     def close(self) -> None:
         """Begin nothing any more. What has begun goes on, and is discarded."""

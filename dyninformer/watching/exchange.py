@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import urllib3
 
 from dyninformer.errors import StoppedError
+from dyninformer.waking import Deadline
 from dyninformer.watching.calls import Call, Wires
 from dyninformer.watching.connections import (
     Plumbing,
@@ -160,9 +161,9 @@ class ClientExchange:
 
     def join(self, timeout: float) -> None:
         """After `close`: give what nothing can interrupt so long to end."""
-        until = time.monotonic() + timeout
+        deadline = Deadline(timeout)
         for errands in (self._credentials, self._connecting):
-            errands.join(max(0.0, until - time.monotonic()))
+            errands.join(deadline.left)
 
     def under_way(self) -> list[str]:
         """The threads in something that nothing can interrupt, each with what it does."""

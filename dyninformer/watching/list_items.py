@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from dyninformer.watching.broken_frames import BrokenFrameError, broken, check_value
+from dyninformer.watching.broken_frames import broken, check_value
 from dyninformer.watching.list_meta import ListMeta, meta_of
 
 __all__ = ["ItemCutter", "ListMeta"]
@@ -101,7 +101,11 @@ class ItemCutter:
         if self._part is _Part.ITEMS:
             raise broken("a list", held, "it ends in the middle of its items", len(held))
         body = self._around + held
-        found = meta_of(body)
+        check_value(body, "a list without its items")
+        try:
+            found = meta_of(body)
+        except msgspec.DecodeError as refused:
+            raise broken("a list without its items", body, str(refused)) from None
         if self._part is _Part.HEAD and not found.kind.endswith("List"):
             raise broken("a body", body, "it is no list: it has no items")
         return found
@@ -142,7 +146,7 @@ class ItemCutter:
             # or inner field that looks like it.
             try:
                 said = meta_of(whole)
-            except BrokenFrameError:
+            except (msgspec.DecodeError, RecursionError):
                 continue
             self.api_version, self.kind = said.api_version, said.kind
             self._around = before + b'"items":null'

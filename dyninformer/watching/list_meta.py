@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from dyninformer.watching.broken_frames import broken, check_value
-
 
 @dataclass(frozen=True, slots=True)
 class ListMeta:
@@ -38,16 +36,12 @@ _list = msgspec.json.Decoder(_List)
 
 
 def meta_of(body: bytes) -> ListMeta:
-    """What a list without its items says. Raises `BrokenFrameError` if it is none.
+    """What a list without its items says. Raises DecodeError, or RecursionError, if it is none.
 
     >>> meta_of(b'{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":null}').version
     '7'
     """
-    check_value(body, "a list without its items")
-    try:
-        found = _list.decode(body)
-    except msgspec.DecodeError as refused:
-        raise broken("a list without its items", body, str(refused)) from None
+    found = _list.decode(body)
     metadata = found.metadata or _Metadata()
     return ListMeta(
         metadata.version or "",
