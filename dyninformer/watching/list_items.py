@@ -104,7 +104,7 @@ class ItemCutter:
         check_value(body, "a list without its items")
         try:
             found = meta_of(body)
-        except msgspec.DecodeError as refused:
+        except (msgspec.DecodeError, RecursionError) as refused:
             raise broken("a list without its items", body, str(refused)) from None
         if self._part is _Part.HEAD and not found.kind.endswith("List"):
             raise broken("a body", body, "it is no list: it has no items")

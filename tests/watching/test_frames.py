@@ -328,6 +328,7 @@ def test_a_list_may_have_no_items(on_trust: bool, body: bytes) -> None:
         b'{"kind":"WidgetList","items":[{"a":1}]}}', b'{"kind":"WidgetList","items":[{"a":]}',
         b'{"kind":"WidgetList","items":{"a":1}}', b'{"kind":"WidgetList","items":[{"a":1}],}',
         b'{"kind":"WidgetList","items":[[}]]}', b'{"kind":5,"items":[]}',
+        b'{"kind":"WidgetList","items":[{"a":1}],"odd":' + b"[" * 3000 + b"]" * 3000 + b"}",
     ],
 )  # fmt: skip
 @either
