@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn, TypeAlias
 
 import typer
+from rich.console import Console
 
 from dyninformer.cli import arguments
 from dyninformer.cli.connection import Target
@@ -18,7 +19,7 @@ from dyninformer.cli.event_lines import Line
 from dyninformer.cli.event_loop import say
 from dyninformer.cli.failing import WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
-from dyninformer.cli.screen import Screen
+from dyninformer.cli.screen import Screen, canvas
 from dyninformer.cli.where import wanted
 from dyninformer.display.tally import Tally
 from dyninformer.display.text import visible
@@ -111,17 +112,19 @@ def command(
             return
         live_count = LiveCount(informer, tally, fits)
         look = ConnectionNotices(factory.status, say).look
-        if sys.stdout.isatty() and form.is_table:
-            _draw(live_count, look, paths, str(informer.gvr))
+        console = canvas(sys.stdout)
+        if console is not None and form.is_table:
+            _draw(console, live_count, look, paths, str(informer.gvr))
         _print_blocks(live_count, look, shape)
 
 
-def _draw(live_count: LiveCount, look: Callable[[], None], paths: Paths, name: str) -> NoReturn:
+def _draw(
+    console: Console, live_count: LiveCount, look: Callable[[], None], paths: Paths, name: str
+) -> NoReturn:
     """Draw the table anew when something has changed, until somebody interrupts."""
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.live import Live  # noqa: PLC0415
+    from rich.live import Live  # noqa: PLC0415 - only a terminal needs it
 
-    with Live(console=Console(), auto_refresh=False) as live:
+    with Live(console=console, auto_refresh=False) as live:
         while True:
             look()
             if live_count.wait(_LOOK_SECONDS):

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from dyninformer.cli.player import BrokenError, Lines, Player
 from dyninformer.cli.recording import Line, Resource
+from dyninformer.cli.screen import canvas
 from dyninformer.cli.serving import Complaints, counted
 from dyninformer.cli.staging import RefusedError, Stage
 
@@ -93,14 +94,19 @@ class Playing:
 @contextmanager
 def shown_while_playing(player: Player) -> Iterator[Show]:
     """A bar on stderr, drawn anew at each call of what this yields; only on a terminal."""
-    if not sys.stderr.isatty():
+    console = canvas(sys.stderr)
+    if console is None:
         yield lambda _: None
         return
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415 - only a terminal needs it
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+    )
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=player.size)
 
         def show(moment: datetime) -> None:

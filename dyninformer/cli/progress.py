@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO, TypeAlias
 
+from dyninformer.cli.screen import canvas
 from dyninformer.factory import DynamicSharedInformerFactory
 
 Refresh: TypeAlias = Callable[[], None]
@@ -15,13 +16,14 @@ Refresh: TypeAlias = Callable[[], None]
 def shown_while_syncing(factory: DynamicSharedInformerFactory, where: TextIO) -> Iterator[Refresh]:
     """A bar per resource that is still read, drawn anew at each call of what this yields.
 
-    Only on a terminal; it goes when all is read. A bar without a known end moves to and fro.
+    Only on a terminal that can be drawn on; it goes when all is read. A bar without a known
+    end moves to and fro.
     """
-    if not where.isatty():
+    console = canvas(where)
+    if console is None:
         yield lambda: None
         return
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.progress import (  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415 - only a terminal needs it
         BarColumn,
         MofNCompleteColumn,
         Progress,
@@ -35,7 +37,7 @@ def shown_while_syncing(factory: DynamicSharedInformerFactory, where: TextIO) ->
         BarColumn(),
         MofNCompleteColumn(),
     )
-    with Progress(*columns, console=Console(file=where), transient=True) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         tasks = {
             gvr: progress.add_task(f"reading {gvr}", total=None)
             for gvr, status in factory.status().items()

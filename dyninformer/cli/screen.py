@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import select
 import sys
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from dyninformer.cli.event_lines import Line, Lines
+if TYPE_CHECKING:
+    from dyninformer.cli.event_lines import Line, Lines
 
 
 class Screen:
@@ -38,6 +40,15 @@ class Screen:
         poll.register(number, 0)  # errors and ends are told unasked
         if any(told & (select.POLLERR | select.POLLNVAL) for _, told in poll.poll(0)):
             raise BrokenPipeError
+
+
+def canvas(where: TextIO) -> Console | None:
+    """A console on which a picture can be drawn anew, None where that cannot be.
+
+    A pipe has no use for one, and a dumb terminal (TERM=dumb) cannot take back what it shows.
+    """
+    console = Console(file=where, highlight=False) if where.isatty() else None
+    return console if console is not None and not console.is_dumb_terminal else None
 
 
 def coloured(line: Line) -> Text:

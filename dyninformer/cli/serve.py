@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.progress import track
 
 from dyninformer.cli.failing import CommandError
 from dyninformer.cli.guessing import group_of, guessed
 from dyninformer.cli.manifests import STDIN, Manifest, files, manifests
+from dyninformer.cli.screen import canvas
 from dyninformer.cli.serving import Complaints, KubeconfigOut, Port, announced, counted, serving
 from dyninformer.cli.signals import ended_by_signals
 from dyninformer.cli.staging import RefusedError, Stage, is_crd
@@ -87,12 +87,13 @@ def command(
 def _read(paths: Paths, complaints: Complaints) -> Manifests:
     """What can be read, with a bar on a terminal: a must-gather takes its time."""
     every = list(files(paths, complaints.add))
+    console = canvas(sys.stderr)
     shown = track(
         every,
         "reading",
-        console=Console(stderr=True),
+        console=console,
         transient=True,
-        disable=not sys.stderr.isatty(),
+        disable=console is None,
     )
     return [each for path in shown for each in manifests(path, complaints.add)]
 

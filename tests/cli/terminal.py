@@ -82,11 +82,13 @@ class Running:
 
 
 @contextmanager
-def running(kubeconfig: Path, *args: str, terminal: bool = False) -> Iterator[Running]:
-    """``dyninformer ARGS`` on a cluster, ended for sure."""
+def running(
+    kubeconfig: Path, *args: str, terminal: bool = False, kind: str = "xterm"
+) -> Iterator[Running]:
+    """``dyninformer ARGS`` on a cluster, ended for sure; ``kind`` is TERM."""
     environment = {
         **{name: text for name, text in os.environ.items() if name != "NO_COLOR"},
-        "KUBECONFIG": str(kubeconfig), "TERM": "xterm", "COLUMNS": "200",
+        "KUBECONFIG": str(kubeconfig), "TERM": kind, "COLUMNS": "200",
     }  # fmt: skip
     output, inside = pty.openpty() if terminal else os.pipe()
     errors, errors_inside = (None, inside) if terminal else os.pipe()

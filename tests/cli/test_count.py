@@ -80,6 +80,22 @@ def test_on_a_terminal_the_table_follows_the_cluster_until_it_is_interrupted(
         assert "Traceback" not in count.output
 
 
+def test_on_a_dumb_terminal_each_change_is_a_table_of_its_own(
+    either: Either, tmp_path: Path
+) -> None:
+    """TERM=dumb cannot take back what it shows, so nothing would ever be drawn there."""
+    kubeconfig = either.kubeconfig(tmp_path / "config")
+    args = ("count", "cert", "-n", "prod", "--by", ISSUER)
+    with running(kubeconfig, *args, terminal=True, kind="dumb") as count:
+        count.shows(r"1 +letsencrypt")
+        either.create(certificate("third", "letsencrypt"))
+        count.shows(r"2 +letsencrypt")
+        either.delete("certificates/third", "prod")
+        count.shows(r"(?s)2 +letsencrypt.*1 +letsencrypt")
+        count.interrupt()
+        assert count.ends() == 130
+
+
 def test_in_a_pipe_each_change_is_a_table_of_its_own(either: Either, tmp_path: Path) -> None:
     """Behind a blank line; updates that change no count are none."""
     kubeconfig = either.kubeconfig(tmp_path / "config")

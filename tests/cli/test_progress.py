@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import time
 
+import pytest
+
 from dyninformer import DynamicSharedInformerFactory
 from dyninformer.cli.progress import shown_while_syncing
 from dyninformer.testing import ApiServer
@@ -19,8 +21,12 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_bar_has_the_total_that_the_server_tells(server: ApiServer) -> None:
+def test_a_bar_has_the_total_that_the_server_tells(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first page says how many remain; the second one never comes."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
     terminal = Terminal()
     with DynamicSharedInformerFactory(server.client()) as factory:
         factory.for_resource("cert-manager.io/v1/certificates", page_size=1, watch_list=False)
@@ -45,3 +51,16 @@ def test_nothing_is_drawn_where_nobody_looks(server: ApiServer) -> None:
         with shown_while_syncing(factory, pipe) as refresh:
             refresh()
     assert pipe.getvalue() == ""
+
+
+def test_nothing_is_drawn_on_a_terminal_that_cannot_take_back_what_it_shows(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even an empty line, under TERM=dumb."""
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = Terminal()
+    with DynamicSharedInformerFactory(server.client()) as factory:
+        factory.for_resource("v1/namespaces")
+        with shown_while_syncing(factory, terminal) as refresh:
+            refresh()
+    assert terminal.getvalue() == ""

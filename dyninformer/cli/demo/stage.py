@@ -22,6 +22,7 @@ from dyninformer.cli.demo.story import Story
 from dyninformer.cli.demo.summary import summary
 from dyninformer.cli.demo.view import View
 from dyninformer.cli.failing import FAILED, WRONG_USAGE, CommandError
+from dyninformer.cli.screen import canvas
 from dyninformer.cli.signals import Ending, ended_by_signals
 from dyninformer.testing import ApiServer
 
@@ -36,9 +37,8 @@ _ONCE_SECONDS: Final = 8.0
 
 def show(manifests: Path | None, *, once: bool, seconds: float | None, objects: int) -> None:
     """Show it; exit with 1 if the caches are not as the server is at the end."""
-    console = Console(highlight=False)
-    live = sys.stdout.isatty() and not console.is_dumb_terminal and not once
-    length = seconds or (_LIVE_SECONDS if live else _ONCE_SECONDS)
+    console = None if once else canvas(sys.stdout)
+    length = seconds or (_LIVE_SECONDS if console is not None else _ONCE_SECONDS)
     with ApiServer() as server:
         server.install(manifests or _MANIFESTS)
         resources = _resources(server)
@@ -53,7 +53,7 @@ def show(manifests: Path | None, *, once: bool, seconds: float | None, objects: 
             spectator = Spectator(target, factory, resources)
             spectator.begin()
             with ended_by_signals() as ending, Playing(story, length) as playing:
-                if live:
+                if console is not None:
                     view = View(spectator, playing, hint)
                     _show_live(console, view, spectator, playing, ending)
                 else:
