@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dyninformer.testing.cluster.apply import apply
 from dyninformer.testing.cluster.bodies import BodyError, check_depth, decode_yaml, type_name
@@ -17,6 +17,7 @@ from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.cluster.shapes import Shape, shape_of
+from dyninformer.testing.cluster.strategies import strategy_of
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.updates import update
 from dyninformer.testing.cluster.write_options import WriteOptions, WriteResult
@@ -41,7 +42,7 @@ def apply_request(  # noqa: PLR0917  what, where, with what, how: as a request s
     for complaint in _structural_complaints(resource, config):
         raise ApiError(
             500, None,
-            f"failed to create typed patch object (/; {resource.api_version}, "
+            f"failed to create typed patch object ({_place(config)}; {resource.api_version}, "
             f"Kind={resource.kind}): {complaint}",
         )  # fmt: skip
     read, warnings = read_object(resource, config, options)
@@ -72,9 +73,20 @@ def _applied(cluster: Cluster, draft: Draft, key: Key, config: Object) -> WriteR
         return create(cluster, replace(draft, object=obj, managed=managed), key.namespace)
     current = prepare_for_read(resource, live.object)
     managed = ManagedFields(current["metadata"].get("managedFields", ()))
+    if not managed:
+        # What is there already belongs to somebody, or whoever applies could take it away.
+        earlier = Manager(_BEFORE, "Update", resource.api_version)
+        managed.updated(earlier, strategy_of(resource).blank, current, shape, now)
     merged = apply(current, config, shape, managed, manager, time=now, force=options.force)
     obj, _ = read_object(resource, merged, quiet)
     return update(cluster, replace(draft, object=obj, managed=managed), live)
+
+
+def _place(config: Object) -> str:
+    """Where an object says that it is, as an apply's complaints name it."""
+    metadata = config.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    return "/".join(str(named.get(name) or "") for name in ("namespace", "name"))
 
 
 def _read_config(body: bytes | object, resource: Resource) -> Object:
@@ -138,7 +150,9 @@ def _spoken(resource: Resource, config: Object, read: Object, subresource: str) 
     What the endpoint cannot change is left out: nobody comes to own it by saying it.
     """
     kept: Object = _common(config, read)
-    kept |= {name: read[name] for name in ("apiVersion", "kind", "metadata")}
+    kept |= {name: read[name] for name in ("apiVersion", "kind")}
+    kept["metadata"] = _spoken_metadata(config.get("metadata") or {}, read["metadata"])
+    kept |= {name: config[name] for name in strategy_of(resource).write_only if name in config}
     if subresource == "status":
         metadata = {k: v for k, v in read["metadata"].items() if k in _IDENTITY}
         return {
@@ -150,7 +164,18 @@ def _spoken(resource: Resource, config: Object, read: Object, subresource: str) 
     return kept
 
 
-_IDENTITY = frozenset({"name", "namespace", "uid", "resourceVersion"})
+_BEFORE: Final = "before-first-apply"
+"""Who owns what was there before anybody was said to own it."""
+_IDENTITY: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
+
+
+def _spoken_metadata(given: Object, read: Object) -> Object:
+    """Labels and annotations that are there, and none of them, are something said, too."""
+    identity = {name: read[name] for name in ("name", "namespace") if name in read}
+    empty: Object = {
+        name: {} for name in ("labels", "annotations") if name in given and not given[name]
+    }
+    return {**empty, **_common(given, read), **identity}
 
 
 def _common(given: Any, read: Any) -> Any:
@@ -158,4 +183,4 @@ def _common(given: Any, read: Any) -> Any:
         return {name: _common(value, read[name]) for name, value in given.items() if name in read}
     if isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
         return [_common(one, other) for one, other in zip(given, read, strict=True)]
-    return read
+    return given if isinstance(given, str) and isinstance(read, str) else read

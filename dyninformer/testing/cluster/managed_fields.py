@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dyninformer.testing.cluster.field_sets import (
     Fields,
@@ -21,6 +21,8 @@ from dyninformer.testing.status import ApiError, cause
 
 Object = dict[str, Any]
 Entries = list[Object]
+
+_METADATA: Final = ("f:metadata",)
 
 
 class Manager(NamedTuple):
@@ -76,7 +78,7 @@ class ManagedFields:
         """``manager`` now owns just what ``config`` mentions.
 
         Returns what it mentions, and what it gave up that nobody else owns: that goes
-        from the object.
+        from the object. Metadata itself stays, as what the server says there is nobody's.
         """
         wanted = mentioned(config, shape)
         before = self._sets.get(manager, set())
@@ -87,7 +89,11 @@ class ManagedFields:
             self._sets[manager] = wanted
             self._times[manager] = time
         self._drop_empty()
-        return wanted, with_parents(before) - with_parents(wanted) - others
+        return wanted, with_parents(before) - with_parents(wanted) - others - {_METADATA}
+
+    def __bool__(self) -> bool:
+        """Whether anybody owns anything."""
+        return bool(self._sets)
 
     def time_of(self, manager: Manager) -> str:
         """When ``manager`` last wrote, "" if that is not known."""

@@ -23,6 +23,8 @@ class Strategy:
 
     blank: ClassVar[Object] = {"metadata": {}}
     """The containers that every object of the kind has: nobody owns them for making them."""
+    write_only: ClassVar[tuple[str, ...]] = ()
+    """Fields that reading turns into others: an apply's manager owns them as it wrote them."""
 
     def defaults(self, obj: Object) -> Object:
         """What reading the object fills in; its writer owns it."""
@@ -84,6 +86,8 @@ class _Namespace(_Builtin):
 
 
 class _Secret(Strategy):
+    write_only: ClassVar[tuple[str, ...]] = ("stringData",)
+
     def defaults(self, obj: Object) -> Object:
         found = {name: value for name, value in obj.items() if name != "stringData"}
         plain = obj.get("stringData")

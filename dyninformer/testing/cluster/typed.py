@@ -7,9 +7,9 @@ and dropped, and what is left stands in the order of the struct.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
+import string
 from typing import Any, Final, NoReturn
 
 from dyninformer.testing.cluster.bodies import UnreadableError, type_name
@@ -20,6 +20,10 @@ from dyninformer.testing.cluster.timestamps import normalized
 Object = dict[str, Any]
 Unknown = list[str]
 
+_BASE64: Final = re.compile(
+    "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII
+)
+_LETTERS: Final = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"+/")
 _INDEX: Final = re.compile(r"\[\d+\]")
 _META: Final = "v1.ObjectMeta"
 _PROPS: Final = "v1.JSONSchemaProps"
@@ -125,11 +129,11 @@ class _Reader:
     def _bytes(self, struct: str, value: Any, where: str) -> Any:
         if not isinstance(value, str):
             self._refuse(struct, "[]uint8", value, where)
-        try:
-            base64.b64decode(value, validate=True)
-        except (binascii.Error, ValueError):
-            raise UnreadableError("illegal base64 data at input byte 0") from None
-        return value
+        text = value.replace("\r", "").replace("\n", "")
+        if _BASE64.fullmatch(text) is None:
+            at = _corrupt_at(value.encode("utf-8", "surrogatepass"))
+            raise UnreadableError(f"illegal base64 data at input byte {at}")
+        return base64.b64encode(base64.b64decode(text)).decode()
 
     def _time(self, struct: str, value: Any, where: str) -> str:
         if not isinstance(value, str):
@@ -150,6 +154,24 @@ class _Reader:
         raise UnreadableError(
             f"json: cannot unmarshal {given} into Go struct field {field} of type {of}"
         )
+
+
+def _corrupt_at(data: bytes) -> int:
+    """Where Go's decoder stops in base64 that is none: at a strange byte, or a short quantum."""
+    known = 0  # of the four characters of a quantum
+    padding = 0
+    for at, byte in enumerate(data):
+        if byte in b"\r\n":
+            continue
+        if padding == 0 and byte in _LETTERS:
+            known = (known + 1) % 4
+        elif byte == ord("=") and known + padding in (2, 3):
+            padding += 1
+        elif padding and known + padding < 4:
+            return at - 1
+        else:
+            return at
+    return len(data) if padding else len(data) - known
 
 
 def _is_empty(name: str, value: Any) -> bool:
