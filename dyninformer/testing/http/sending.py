@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from email.utils import formatdate
 from http import HTTPStatus
 from itertools import chain
@@ -12,12 +13,15 @@ from uuid import uuid4
 import h11
 
 from dyninformer.testing.exchange import AnyStream, Ending, Exchange, Pause, Step, is_stream
+from dyninformer.testing.http import websocket
 from dyninformer.testing.http.framing import Frames, chunk, chunks, gathered
 from dyninformer.testing.http.limits import Limits
 from dyninformer.testing.http.wire import Wire
 from dyninformer.testing.messages import Headers, Response
 
 Frame = Callable[[bytes], bytes]
+SendLines = Callable[[Frame, Callable[[], bool]], Awaitable[Ending]]
+"""Send the lines of a watch, each framed, for as long as the client is there."""
 
 _SHORT = 2048
 """A shorter body is sent with Content-Length, as the real server does."""
@@ -85,27 +89,70 @@ class Sender:
         wake = asyncio.Event()
         stream.on_ready = self._wire.on_gone = wake.set
         alarm = _Alarm(self._clock, wake.set)
-        try:
-            await self._spend(self._head(HTTPStatus.OK, stream.headers, None), exchange)
-            if exchange.request.method == "HEAD":
-                return self._end()
-            frame = self._framing(exchange, self._frames.frame)
-            while not self._wire.gone:
+
+        async def lines(frame: Frame, goes_on: Callable[[], bool]) -> Ending:
+            while goes_on():
                 wake.clear()
                 if steps := stream.take():
                     ending = await self._steps(steps, frame, exchange)
                     if ending is not None:
-                        return self._end() if ending is Ending.CLEAN else ending
+                        return ending
                 elif stream.ended:
-                    return self._end()
+                    return Ending.CLEAN
                 else:
                     alarm.set(stream.deadline)
                     await wake.wait()
             return Ending.CLOSE
+
+        try:
+            if websocket.asked_for(exchange.request):
+                return await self._websocket(exchange, lines, wake)
+            await self._spend(self._head(HTTPStatus.OK, stream.headers, None), exchange)
+            if exchange.request.method == "HEAD":
+                return self._end()
+            frame = self._framing(exchange, self._frames.frame)
+            ending = await lines(frame, lambda: not self._wire.gone)
+            return self._end() if ending is Ending.CLEAN else ending
         finally:
             alarm.set(None)
             self._wire.on_gone = _nobody
             stream.close()
+
+    async def _websocket(self, exchange: Exchange, lines: SendLines, wake: asyncio.Event) -> Ending:
+        """Send the lines of a watch in a websocket, and hear what its client says there."""
+        request, incoming = exchange.request, websocket.Incoming()
+        if refused := websocket.refusal(request):
+            return await self._steps((refused,), _as_it_is, exchange) or Ending.CLOSE
+        switch = h11.InformationalResponse(
+            status_code=HTTPStatus.SWITCHING_PROTOCOLS,
+            headers=list(websocket.acceptance(request)),
+            reason="Switching Protocols",
+        )
+        await self._spend(self._http.send(switch) or b"", exchange)
+        incoming.feed(self._http.trailing_data[0])
+
+        async def listen() -> None:
+            while not incoming.closed and (data := await self._wire.read()):
+                incoming.feed(data)
+                wake.set()
+
+        def goes_on() -> bool:
+            # Between two lines, as an answer must not stand in the middle of a frame.
+            self._wire.write(incoming.answers())
+            return not (self._wire.gone or incoming.closed)
+
+        listening = asyncio.create_task(listen())
+        try:
+            ending = await lines(websocket.text_frame, goes_on)
+            if ending is not Ending.CLEAN:
+                return ending
+            self._wire.write(websocket.CLOSE)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._limits.linger_seconds):
+                    await listening
+            return Ending.CLOSE
+        finally:
+            listening.cancel()
 
     def _head(self, status: int, headers: Headers, length: int | None) -> bytes:
         """Status line and headers."""
