@@ -126,6 +126,16 @@ def _built_in_columns(place: Place) -> object:
     return [column["name"] for column in table["columnDefinitions"]][:3]
 
 
+def _autoscaling_versions(place: Place) -> object:
+    path = f"/apis/autoscaling/{{}}/namespaces/{place.namespace}/horizontalpodautoscalers"
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    spec = {"scaleTargetRef": target, "maxReplicas": 4, "targetCPUUtilizationPercentage": 50}
+    assert (
+        place.api.post(path.format("v1"), {"metadata": {"name": "h"}, "spec": spec}).status == 201
+    )
+    return "metrics" in place.api.get(path.format("v2") + "/h").json["spec"]
+
+
 def _service_address(place: Place) -> object:
     service = {
         "apiVersion": "v1",
@@ -235,6 +245,7 @@ ROWS = {
     "built-in-columns": Row(
         _built_in_columns, ["Name", "Status", "Completions"], ["Name", "Created At"]
     ),
+    "autoscaling-versions": Row(_autoscaling_versions, True, False),
     "service-address": Row(_service_address, True, False),
     "pod-subresources": Row(_pod_subresources, 201, 404),
     "service-account-token": Row(_service_account_token, 201, 404),

@@ -113,7 +113,8 @@ def _event(obj: Object) -> Cells:
     if series:
         last, count = series.get("lastObservedTime"), series.get("count", 0)
     source = obj.get("source") or obj.get("deprecatedSource") or {}
-    component = source.get("component") or obj.get("reportingComponent", "")
+    component = source.get("component")
+    component = component or obj.get("reportingComponent") or obj.get("reportingController", "")
     shown = ", ".join(each for each in (component, source.get("host")) if each)
     message = str(obj.get("message") or obj.get("note") or "").strip()
     return [

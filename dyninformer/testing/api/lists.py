@@ -13,6 +13,8 @@ from typing import Any
 from dyninformer.testing.api.empty_objects import empty_parts
 from dyninformer.testing.api.encoding import encode
 from dyninformer.testing.api.metadata_only import INITIAL_END, in_struct_order, list_metadata
+from dyninformer.testing.cluster import events
+from dyninformer.testing.cluster.go_types import STRUCTS
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.representation import Page, Representation
 from dyninformer.testing.cluster.resources import Resource
@@ -160,19 +162,22 @@ _MEMBERS = (
     "value", "globalDefault", "description", "preemptionPolicy",
 )  # fmt: skip
 _RANKS = {name: rank for rank, name in enumerate(_MEMBERS)}
+_EVENT_VERSION = f"{events.GROUP}/v1"
+_EVENT_RANKS = {
+    name: rank for rank, name in enumerate(("metadata", *STRUCTS[f"{events.GROUP}/Event"]))
+}
 _MAPS = frozenset({"data", "binaryData", "stringData", "parameters"})
 
 
 def _struct(obj: Object) -> bytes:
     """A built-in object without apiVersion and kind."""
     names = (name for name in obj if name not in ("apiVersion", "kind"))
-    ordered = {name: obj[name] for name in sorted(names, key=_rank)}
+    ranks = _EVENT_RANKS if obj.get("apiVersion") == _EVENT_VERSION else _RANKS
+    ordered = {
+        name: obj[name] for name in sorted(names, key=lambda each: ranks.get(each, len(ranks)))
+    }
     ordered["metadata"] = in_struct_order(obj["metadata"])
     for name in _MAPS.intersection(ordered):
         if isinstance(ordered[name], dict):
             ordered[name] = dict(sorted(ordered[name].items()))
     return encode(ordered, sort=False)
-
-
-def _rank(name: str) -> int:
-    return _RANKS.get(name, len(_RANKS))

@@ -73,6 +73,7 @@ def _applied(cluster: Cluster, draft: Draft, key: Key, config: Object) -> WriteR
         return create(cluster, replace(draft, object=obj, managed=managed), key.namespace)
     current = prepare_for_read(resource, live.object)
     managed = ManagedFields(current["metadata"].get("managedFields", ()))
+    managed.forget_other_groups(resource.group)
     if not managed:
         # What is there already belongs to somebody, or whoever applies could take it away.
         earlier = Manager(_BEFORE, "Update", resource.api_version)

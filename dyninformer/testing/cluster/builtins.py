@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from dyninformer.testing.cluster.events import EVENTS
 from dyninformer.testing.cluster.resources import Resource
 
 Object = dict[str, Any]
@@ -66,6 +67,7 @@ def _group(group: str, version: str, *rows: str) -> Iterator[Resource]:
             generation="g" in flags,
             creates_on_update="p" in flags,
             returns_deleted="d" in flags,
+            kept_in=EVENTS if plural == EVENTS.resource else None,
         )
 
 

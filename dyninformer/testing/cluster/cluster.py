@@ -79,8 +79,8 @@ class Cluster:
         self._deferred: list[Action] = []
         self._writing = 0
         for resource in BUILTINS:
-            served = self.resources.of(resource.collection)
-            self.resources.put(resource.collection, (*served, resource))
+            served = self.resources.of(resource.group_resource)
+            self.resources.put(resource.group_resource, (*served, resource))
         self.crds.watch_log()
         self.namespaces.watch_log()
         self._compact_in_turn()

@@ -14,6 +14,7 @@ Fields = Mapping[str, str]
 _STRINGS = "[]string"
 _MAP = "map[string]string"
 STRUCTS: Final[Mapping[str, Fields]] = {
+    # By kind; of two groups that have a kind of the same name, one is named with it.
     "ObjectMeta": {
         "name": "string", "generateName": "string", "namespace": "string", "selfLink": "string",
         "uid": "types.UID", "resourceVersion": "string", "generation": "int64",
@@ -103,6 +104,27 @@ STRUCTS: Final[Mapping[str, Fields]] = {
         "data": "map[string][]uint8", "stringData": _MAP, "immutable": "bool",
         "type": "v1.SecretType",
     },
+    "Event": {
+        "involvedObject": "v1.ObjectReference", "reason": "string", "message": "string",
+        "source": "v1.EventSource", "firstTimestamp": "time", "lastTimestamp": "time",
+        "count": "int32", "type": "string", "eventTime": "microtime", "series": "v1.EventSeries",
+        "action": "string", "related": "v1.ObjectReference", "reportingComponent": "string",
+        "reportingInstance": "string",
+    },
+    "events.k8s.io/Event": {
+        "eventTime": "microtime", "series": "v1.EventSeries", "reportingController": "string",
+        "reportingInstance": "string", "action": "string", "reason": "string",
+        "regarding": "v1.ObjectReference", "related": "v1.ObjectReference", "note": "string",
+        "type": "string", "deprecatedSource": "v1.EventSource",
+        "deprecatedFirstTimestamp": "time", "deprecatedLastTimestamp": "time",
+        "deprecatedCount": "int32",
+    },
+    "ObjectReference": {
+        "kind": "string", "namespace": "string", "name": "string", "uid": "types.UID",
+        "apiVersion": "string", "resourceVersion": "string", "fieldPath": "string",
+    },
+    "EventSource": {"component": "string", "host": "string"},
+    "EventSeries": {"count": "int32", "lastObservedTime": "microtime"},
     "ServiceAccount": {
         "secrets": "[]any", "imagePullSecrets": "[]any", "automountServiceAccountToken": "bool",
     },

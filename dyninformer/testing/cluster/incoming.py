@@ -6,6 +6,7 @@ from typing import Any
 
 from dyninformer.testing.cluster.bodies import UnreadableError, wrong_type
 from dyninformer.testing.cluster.causes import shown
+from dyninformer.testing.cluster.events import EVENT_VERSIONS, EVENTS
 from dyninformer.testing.cluster.log import Key
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import admit
@@ -179,6 +180,11 @@ def _require_builtin_type(resource: Resource, body: Object) -> None:
     kind = body.get("kind") or resource.kind
     version = str(api_version).rpartition("/")[2]
     prefix = f'{kind} in version "{version}" cannot be handled as a {resource.kind}: '
+    if resource.collection == EVENTS and api_version in EVENT_VERSIONS - {resource.api_version}:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API "
+            f"version ({resource.api_version})"
+        )
     if api_version != resource.api_version:
         raise bad_request(
             f'{prefix}no kind "{kind}" is registered for version "{api_version}" in scheme '

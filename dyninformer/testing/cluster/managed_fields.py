@@ -91,6 +91,11 @@ class ManagedFields:
         self._drop_empty()
         return wanted, with_parents(before) - with_parents(wanted) - others - {_METADATA}
 
+    def forget_other_groups(self, group: str) -> None:
+        """Let go of what was owned in the words of another group: nobody translates it."""
+        for manager in [each for each in self._sets if _group_of(each.api_version) != group]:
+            del self._sets[manager], self._times[manager]
+
     def __bool__(self) -> bool:
         """Whether anybody owns anything."""
         return bool(self._sets)
@@ -161,6 +166,10 @@ class ManagedFields:
     def _drop_empty(self) -> None:
         for manager in [each for each, fields in self._sets.items() if not fields]:
             del self._sets[manager], self._times[manager]
+
+
+def _group_of(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
 
 
 def _leaves_first(path: Path) -> tuple[tuple[bool, str], ...]:

@@ -74,11 +74,18 @@ class Resource:
     """A DELETE that removes the object answers with the object, not with a Status."""
     siblings: tuple[str, ...] = ()
     """Every version of the CRD that serves it, this one and those not served too."""
+    kept_in: GroupResource | None = None
+    """The collection of another group that has its objects (events); None: its own."""
+
+    @property
+    def group_resource(self) -> GroupResource:
+        """What it is, whatever the version."""
+        return GroupResource(self.group, self.plural)
 
     @property
     def collection(self) -> GroupResource:
         """Where its objects are kept, whatever the version."""
-        return GroupResource(self.group, self.plural)
+        return self.kept_in or self.group_resource
 
     @property
     def api_version(self) -> str:
@@ -88,7 +95,7 @@ class Resource:
     @property
     def full_name(self) -> str:
         """``plural.group``, as messages name it."""
-        return str(self.collection)
+        return str(self.group_resource)
 
 
 Resources = tuple[Resource, ...]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dyninformer.testing.cluster.bodies import UnreadableError
+from dyninformer.testing.cluster.events import EVENTS, converted
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.scale_paths import scale_spec_causes, scale_status_causes
 from dyninformer.testing.cluster.validation import RULES_SKIPPED, schema_causes, status_causes
@@ -26,6 +27,8 @@ def prepare_for_read(resource: Resource, obj: Object) -> Object:
     Shares everything it does not change, and is the very same object if that is all.
     """
     if obj.get("apiVersion") != resource.api_version or obj.get("kind") != resource.kind:
+        if resource.collection == EVENTS:
+            obj = converted(obj, resource.group)
         obj = {**obj, "apiVersion": resource.api_version, "kind": resource.kind}
     if resource.structural is None:
         return obj

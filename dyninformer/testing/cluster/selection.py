@@ -73,11 +73,12 @@ def field_text(version: Version, resource: Resource, field: str) -> str:
     if field == "metadata.namespace":
         return version.key.namespace
     special = _SPECIAL.get((resource.group, resource.plural, field))
+    obj = prepare_for_read(resource, version.object) if resource.builtin else version.object
     if special is not None:
-        return special(version.object)
-    value = value_at(version.object, field)
+        return special(obj)
+    value = value_at(obj, field)
     if value is None and resource.structural is not None:
-        value = value_at(prepare_for_read(resource, version.object), field)
+        value = value_at(prepare_for_read(resource, obj), field)
     return _text(value)
 
 

@@ -106,6 +106,9 @@ _LISTS: Mapping[str, Shape] = {
     "resourceRef": Shape(atomic=True),
     "secretRef": Shape(atomic=True),
     "fieldRef": Shape(atomic=True),
+    "involvedObject": Shape(atomic=True),
+    "regarding": Shape(atomic=True),
+    "related": Shape(atomic=True),
 }
 
 _REFERENCES = frozenset({"ownerReferences", "imagePullSecrets", "secrets"})

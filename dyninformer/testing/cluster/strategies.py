@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
+from dyninformer.testing.cluster import events
 from dyninformer.testing.cluster.crd_validation import crd_causes, crd_update_causes
 from dyninformer.testing.cluster.log import GroupResource
 from dyninformer.testing.cluster.resources import Resource
@@ -97,6 +98,20 @@ class _Secret(Strategy):
         return {**found, "type": found.get("type") or "Opaque"}
 
 
+class _CoreEvent(Strategy):
+    blank: ClassVar[Object] = events.BLANK[""]
+
+    def defaults(self, obj: Object) -> Object:
+        return events.completed(obj, "")
+
+
+class _Event(Strategy):
+    blank: ClassVar[Object] = events.BLANK[events.GROUP]
+
+    def defaults(self, obj: Object) -> Object:
+        return events.completed(obj, events.GROUP)
+
+
 class _Crd(_Builtin):
     blank: ClassVar[Object] = {"metadata": {}, "spec": {"names": {}}, "status": {}}
 
@@ -152,6 +167,8 @@ _STRATEGIES: Final[dict[GroupResource, Strategy]] = {
     NAMESPACES: _Namespace(),
     CRDS: _Crd(),
     GroupResource("", "secrets"): _Secret(),
+    GroupResource("", "events"): _CoreEvent(),
+    GroupResource(events.GROUP, "events"): _Event(),
     GroupResource("", "pods"): _Pod(),
     GroupResource("", "persistentvolumes"): _Volume(),
     GroupResource("", "persistentvolumeclaims"): _Volume(),
@@ -169,4 +186,4 @@ StrategyOf = Callable[[Resource], Strategy]
 
 def strategy_of(resource: Resource) -> Strategy:
     """The rules of a resource's kind."""
-    return _STRATEGIES.get(resource.collection) or (_TYPED if resource.builtin else _NONE)
+    return _STRATEGIES.get(resource.group_resource) or (_TYPED if resource.builtin else _NONE)

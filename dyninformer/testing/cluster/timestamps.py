@@ -19,6 +19,30 @@ def timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def to_the_microsecond(text: str) -> str:
+    """The same moment in UTC, with six digits of a second; ValueError if ``text`` is no such time.
+
+    >>> to_the_microsecond("2026-01-01T01:00:00.123456+01:00")
+    '2026-01-01T00:00:00.123456Z'
+    """
+    rest = text
+    for part, layout in _MICRO:
+        match = part.match(rest)
+        if match is None:
+            raise ValueError(f'cannot parse "{rest}" as "{layout}"')
+        rest = rest[match.end() :]
+    if rest:
+        raise ValueError(f'extra text: "{rest}"')
+    return _in_utc(text).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+_MICRO = (
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII), "2006"),
+    (re.compile(r"\.\d{6}", re.ASCII), ".000000"),
+    (re.compile(r"Z|[+-]\d\d:\d\d", re.ASCII), "Z07:00"),
+)
+
+
 def is_date_time(text: str) -> bool:
     """Whether ``text`` is a date-time as schemas mean it."""
     try:
@@ -38,5 +62,11 @@ def normalized(text: str) -> str:
     if match is None:
         raise ValueError(text)
     day, time, _, zone = match.groups()
-    moment = datetime.fromisoformat(f"{day}T{time}{'+00:00' if zone in 'Zz' else zone}")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _in_utc(f"{day}T{time}{zone.upper()}").strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _in_utc(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{text} is in no year from 1 to 9999, in UTC") from None

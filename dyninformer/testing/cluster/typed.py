@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from dyninformer.testing.cluster.bodies import UnreadableError, type_name
 from dyninformer.testing.cluster.go_types import SCALARS, STRUCTS, Fields
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.timestamps import normalized
+from dyninformer.testing.cluster.timestamps import normalized, to_the_microsecond
 
 Object = dict[str, Any]
 Unknown = list[str]
@@ -27,7 +27,9 @@ _LETTERS: Final = frozenset(string.ascii_letters.encode() + string.digits.encode
 _INDEX: Final = re.compile(r"\[\d+\]")
 _META: Final = "v1.ObjectMeta"
 _PROPS: Final = "v1.JSONSchemaProps"
-_OMIT_EMPTY: Final = frozenset({"ObjectMeta", "ManagedFieldsEntry"})
+_OMIT_EMPTY: Final = frozenset(
+    {"ObjectMeta", "ManagedFieldsEntry", "Event", "ObjectReference", "EventSource", "EventSeries"}
+)
 """Of these, fields that are empty and no pointers are left out."""
 
 
@@ -38,7 +40,9 @@ def read_typed(resource: Resource, obj: Object) -> tuple[Object, Unknown]:
     `go_types` does not describe, only the metadata has a type here. Raises UnreadableError
     for a value of the wrong type.
     """
-    fields = STRUCTS.get(resource.kind) if resource.builtin else None
+    fields = None
+    if resource.builtin:
+        fields = STRUCTS.get(f"{resource.group}/{resource.kind}") or STRUCTS.get(resource.kind)
     if fields is None:
         head, unknown = _head(resource, obj)
         return {**head, **{name: obj[name] for name in obj if name not in head}}, unknown
@@ -98,6 +102,8 @@ class _Reader:
             return self._bytes(struct, value, where)
         if of == "time":
             return self._time(struct, value, where)
+        if of == "microtime":
+            return self._microtime(struct, value, where)
         if of.startswith("[]"):
             if not isinstance(value, list):
                 self._refuse(struct, of, value, where)
@@ -145,6 +151,15 @@ class _Reader:
                 f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": '
                 f'cannot parse "{value}" as "2006"'
             ) from None
+
+    def _microtime(self, struct: str, value: Any, where: str) -> str:
+        if not isinstance(value, str):
+            self._refuse(struct, "string", value, where)
+        try:
+            return to_the_microsecond(value)
+        except ValueError as error:
+            layout = "2006-01-02T15:04:05.000000Z07:00"
+            raise UnreadableError(f'parsing time "{value}" as "{layout}": {error}') from None
 
     def _refuse(self, struct: str, of: str, value: Any, where: str) -> NoReturn:
         given = type_name(value)

@@ -114,6 +114,7 @@ def _owned(cluster: Cluster, draft: Draft, obj: Object, before: Object) -> Objec
         managed = ManagedFields(
             before["metadata"].get("managedFields", ()) if given is None else given
         )
+        managed.forget_other_groups(resource.group)
         manager = Manager(draft.options.manager, "Update", resource.api_version, draft.subresource)
         blank = strategy_of(resource).blank
         now = timestamp(cluster.now())

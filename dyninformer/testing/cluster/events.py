@@ -1,0 +1,56 @@
+"""Events: one collection, served in the core group and, in other words, in events.k8s.io."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dyninformer.testing.cluster.log import GroupResource
+
+Object = dict[str, Any]
+
+EVENTS: Final = GroupResource("", "events")
+"""Where events are kept, whichever group they are written through."""
+GROUP: Final = "events.k8s.io"
+EVENT_VERSIONS: Final = frozenset({"v1", f"{GROUP}/v1"})
+BLANK: Final[Mapping[str, Object]] = {
+    "": {
+        "metadata": {}, "involvedObject": {}, "source": {}, "firstTimestamp": None,
+        "lastTimestamp": None, "eventTime": None, "reportingComponent": "",
+        "reportingInstance": "",
+    },
+    GROUP: {
+        "metadata": {}, "eventTime": None, "regarding": {}, "deprecatedSource": {},
+        "deprecatedFirstTimestamp": None, "deprecatedLastTimestamp": None,
+    },
+}  # fmt: skip
+"""By group, what every event says, even that it does not say it."""
+
+_CORE_NAMES: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "reportingController": "reportingComponent",
+}
+_NEW_NAMES: Final = {old: new for new, old in _CORE_NAMES.items()}
+
+
+def completed(event: Object, group: str) -> Object:
+    """An event with all that events of a group always say."""
+    full = {**BLANK[group], **event}
+    series = full.get("series")
+    if isinstance(series, dict):
+        full["series"] = {**series, "lastObservedTime": series.get("lastObservedTime")}
+    return full
+
+
+def converted(event: Object, group: str) -> Object:
+    """An event of either group as the other has it; the same event if it is of ``group``."""
+    if str(event.get("apiVersion", "")).rpartition("/")[0] == group:
+        return event
+    names = _NEW_NAMES if group else _CORE_NAMES
+    said = {names.get(name, name): value for name, value in event.items()}
+    return completed({name: value for name, value in said.items() if value != ""}, group)
