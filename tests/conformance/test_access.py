@@ -193,3 +193,61 @@ def test_a_review_says_what_is_allowed(cluster: Cluster, who: str, allowed: bool
     wire = cluster.admin if who == "admin" else cluster.alice
     answer = wire.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
     assert (answer.status, answer.json["status"]["allowed"]) == (201, allowed)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "why"),
+    [
+        (
+            "authorization.k8s.io/v1/subjectaccessreviews", {"spec": {"groups": 5}},
+            "number into Go struct field SubjectAccessReviewSpec.spec.groups of type []string",
+        ),
+        (
+            "authorization.k8s.io/v1/subjectaccessreviews", {"spec": {"extra": {"a": 5}}},
+            "number into Go struct field SubjectAccessReviewSpec.spec.extra of type v1.ExtraValue",
+        ),
+        (
+            "authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": 5}},
+            "number into Go struct field SelfSubjectRulesReviewSpec.spec.namespace of type string",
+        ),
+        (
+            "authentication.k8s.io/v1/tokenreviews", {"spec": {"token": 5}},
+            "number into Go struct field TokenReviewSpec.spec.token of type string",
+        ),
+        (
+            "rbac.authorization.k8s.io/v1/clusterroles", {"rules": [{"verbs": "get"}]},
+            "string into Go struct field PolicyRule.rules.verbs of type []string",
+        ),
+        (
+            "rbac.authorization.k8s.io/v1/clusterrolebindings", {"subjects": ["u"]},
+            "string into Go struct field ClusterRoleBinding.subjects of type v1.Subject",
+        ),
+    ],
+)  # fmt: skip
+def test_questions_and_rules_of_wrong_types_are_refused(
+    api: Wire, path: str, body: dict[str, object], why: str
+) -> None:
+    """In the words of Go's decoder."""
+    answer = api.post(f"/apis/{path}", {"metadata": {"name": "wrong"}, **body})
+    assert answer.status == 400
+    assert answer.json["message"].endswith(f": json: cannot unmarshal {why}")
+
+
+def test_a_binding_says_the_groups_of_its_subjects_and_its_role(api: Wire, namespace: str) -> None:
+    """Users and groups, and roles, are of RBAC's own."""
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    subjects = [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s"}]
+    body = {"metadata": {"name": "b"}, "subjects": subjects}
+    made = api.post(f"{path}/rolebindings", {**body, "roleRef": {"kind": "Role", "name": "r"}})
+    own = {"apiGroup": "rbac.authorization.k8s.io"}
+    assert made.json["subjects"] == [{"kind": "User", **own, "name": "u"}, subjects[1]]
+    assert made.json["roleRef"] == {**own, "kind": "Role", "name": "r"}
+    assert api.post(f"{path}/roles", {"metadata": {"name": "r"}}).json["rules"] is None
+
+
+def test_a_review_of_no_token_is_refused(api: Wire) -> None:
+    """There is nothing to look at."""
+    answer = api.post("/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {}})
+    assert (answer.status, answer.json["message"]) == (
+        400, "token is required for TokenReview in authentication",
+    )  # fmt: skip

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 
 import pytest
 import yaml
 
 from tests.conformance.cluster import Collection
+from tests.conformance.shapes import ANYTHING, crd
 from tests.conformance.wire import PARTIAL, PARTIAL_LIST, TABLE, Wire
 
 MARK = {"k8s.io/initial-events-end": "true"}
@@ -271,3 +273,18 @@ def test_long_answers_are_chunked_and_short_ones_have_a_length(widgets: Collecti
     long = widgets.api.get(widgets.at("long")).headers
     assert long["Transfer-Encoding"] == "chunked"
     assert "Content-Length" not in long
+
+
+@pytest.mark.parametrize("path", [".a[", ".a[?(@.x==", ".a[(@.length-1)]", ".a[x]", ".a{"])
+def test_a_column_that_cannot_be_used_takes_the_others_with_it(
+    api: Wire, namespace: str, group: str, install: Callable[..., None], path: str
+) -> None:
+    """The CRD is served; its tables have names alone."""
+    column = {"type": "string", "jsonPath": path}
+    columns = [{**column, "name": "Odd"}, {**column, "name": "Kind", "jsonPath": ".kind"}]
+    install(crd(group, "things", "Thing", ANYTHING, additionalPrinterColumns=columns))
+    things = f"/apis/{group}/v1/namespaces/{namespace}/things"
+    api.post(things, {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "t"}})
+    table = api.get(things, accept=TABLE).json
+    assert [each["name"] for each in table["columnDefinitions"]] == ["Name"]
+    assert [row["cells"] for row in table["rows"]] == [["t"]]

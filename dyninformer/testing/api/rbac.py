@@ -81,7 +81,9 @@ class Rbac:
                 yield from self._granted(user, binding, "RoleBinding", namespace)
 
     def _granted(self, user: User, binding: Object, kind: str, namespace: str) -> Iterator[Grant]:
-        subject = next((s for s in binding.get("subjects") or () if _is(s, user, namespace)), None)
+        subject = next(
+            (s for s in binding.get("subjects") or () if s and _is(s, user, namespace)), None
+        )
         if subject is None:
             return
         ref = binding.get("roleRef") or {}
@@ -93,7 +95,7 @@ class Rbac:
             f'to {subject.get("kind")} "{_subject_name(subject)}"'
         )
         for rule in (role or {}).get("rules") or ():
-            yield Grant(rule, reason)
+            yield Grant(rule or {}, reason)
 
     def _role(self, ref: Object, namespace: str) -> Object | None:
         name = ref.get("name") or ""

@@ -9,7 +9,8 @@ from typing import Any
 from dyninformer.testing.api.access import Access, User
 from dyninformer.testing.api.rbac import Rbac, Rights
 from dyninformer.testing.api.request_info import RequestInfo
-from dyninformer.testing.status import ApiError, cause
+from dyninformer.testing.cluster.resources import Resource
+from dyninformer.testing.status import ApiError, bad_request, cause
 
 Object = dict[str, Any]
 
@@ -26,6 +27,13 @@ class Review:
     plural: str
     kind: str
     namespaced: bool = False
+
+    @property
+    def resource(self) -> Resource:
+        """As the bodies of requests are read for it."""
+        return Resource(
+            self.group, self.version, self.plural, self.kind, self.namespaced, builtin=True
+        )
 
 
 REVIEWS = (
@@ -67,8 +75,7 @@ class Reviews:
 
     def answer(self, review: Review, user: User, body: Object) -> Object:
         """The review with its status filled in."""
-        spec = body.get("spec")
-        spec = spec if isinstance(spec, dict) else {}
+        spec = body.get("spec") or {}
         head = {"kind": review.kind, "apiVersion": f"{review.group}/{review.version}"}
         return {**head, "metadata": {}, **self._answers[review.kind](user, spec)}
 
@@ -77,7 +84,9 @@ class Reviews:
         return {"metadata": metadata, "status": {"userInfo": _user_info(user)}}
 
     def _token(self, user: User, spec: Object) -> Object:  # noqa: ARG002  whoever asks
-        found = self._access.user_of(str(spec.get("token") or ""))
+        if not spec.get("token"):
+            raise bad_request("token is required for TokenReview in authentication")
+        found = self._access.user_of(spec["token"])
         if found is None:
             return {"spec": spec, "status": {"user": {}, "error": "[invalid bearer token]"}}
         return {"spec": spec, "status": {"authenticated": True, "user": _user_info(found)}}
@@ -86,8 +95,7 @@ class Reviews:
         return {"spec": spec, "status": self._decision(user, spec)}
 
     def _access_of_other(self, user: User, spec: Object) -> Object:  # noqa: ARG002  as above
-        groups = tuple(str(group) for group in spec.get("groups") or ())
-        other = User(str(spec.get("user") or ""), groups, str(spec.get("uid") or ""))
+        other = User(spec.get("user", ""), tuple(spec.get("groups", ())), spec.get("uid", ""))
         return {"spec": spec, "status": self._decision(other, spec)}
 
     def _decision(self, user: User, spec: Object) -> Object:
@@ -96,7 +104,7 @@ class Reviews:
         return {"allowed": decision.allowed, **reason}
 
     def _rules(self, user: User, spec: Object) -> Object:
-        namespace = str(spec.get("namespace") or "")
+        namespace = spec.get("namespace", "")
         if not namespace:
             raise _refused("spec.namespace", "Required value", "FieldValueRequired")
         rules = [grant.rule for grant in self._rbac.grants(user, namespace)]
@@ -112,15 +120,15 @@ class Reviews:
 
 def _asked(spec: Object) -> RequestInfo:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if isinstance(resource, dict) == isinstance(path, dict):
+    if (resource is None) == (path is None):
         what = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         raise _refused("spec.resourceAttributes", f"Invalid value: null: {what}")
-    if isinstance(path, dict):
-        return RequestInfo(path=str(path.get("path") or ""), verb=str(path.get("verb") or ""))
-    assert isinstance(resource, dict)  # noqa: S101  one of the two is, as was just seen
+    if resource is None:
+        about = path or {}
+        return RequestInfo(path=about.get("path", ""), verb=about.get("verb", ""))
     names = ("group", "version", "resource", "subresource", "namespace", "name")
-    about = {name: str(resource.get(name) or "") for name in names}
-    return RequestInfo(path="", verb=str(resource.get("verb") or ""), is_resource=True, **about)
+    about = {name: resource.get(name, "") for name in names}
+    return RequestInfo(path="", verb=resource.get("verb", ""), is_resource=True, **about)
 
 
 def _user_info(user: User) -> Object:

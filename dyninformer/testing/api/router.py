@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import logging
 import traceback
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from dyninformer.testing.api.access import AUTHENTICATED, MASTERS, Access, User
-from dyninformer.testing.api.answers import document_response, error_response, method_not_allowed
+from dyninformer.testing.api.answers import (
+    document_response,
+    error_response,
+    method_not_allowed,
+    warning_headers,
+)
 from dyninformer.testing.api.bodies import BODY_LIMIT, read_plain_object, too_large
 from dyninformer.testing.api.discovery import Discovery
 from dyninformer.testing.api.endpoints import Endpoints
@@ -21,11 +27,13 @@ from dyninformer.testing.api.request_info import RequestInfo, read_request_info
 from dyninformer.testing.api.resource_requests import ResourceRequests
 from dyninformer.testing.api.reviews import REVIEWS, Review, Reviews, find_review
 from dyninformer.testing.cluster.cluster import Cluster
+from dyninformer.testing.cluster.incoming import read_object
 from dyninformer.testing.cluster.log import GroupResource, Key
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.timestamps import timestamp
+from dyninformer.testing.cluster.write_options import write_options
 from dyninformer.testing.messages import Answer, Request, Response
-from dyninformer.testing.status import ApiError
+from dyninformer.testing.status import ApiError, warned
 
 _log = logging.getLogger(__name__)
 
@@ -94,10 +102,15 @@ class Api:
     ) -> Response:  # fmt: skip
         if info.verb != "create" or info.name:
             raise method_not_allowed()
-        body, _ = read_plain_object(request, review.kind)
-        return document_response(
-            self._reviews.answer(review, user, body), negotiate(request), status=201
-        )
+        options = write_options("CreateOptions", request.param, request.headers)
+        body, duplicates = read_plain_object(request, review.kind)
+        read, warnings = read_object(
+            review.resource, body, replace(options, duplicates=duplicates)
+        )  # fmt: skip
+        with warned(warnings):
+            answered = self._reviews.answer(review, user, read)
+        media = negotiate(request)
+        return document_response(answered, media, status=201, headers=warning_headers(warnings))
 
     def _storage_version(self, resource: Resource) -> str:
         """The version that a CRD's objects are said to be stored in."""

@@ -22,6 +22,8 @@ from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import bad_request
 
+Columns = tuple[Column, ...]
+
 Object = dict[str, Any]
 Now = Callable[[], datetime]
 
@@ -182,7 +184,7 @@ class Tables:
 def _all_columns(resource: Resource) -> list[Column]:
     name = Column("Name", "string", ".metadata.name", format="name", description=_NAME_TEXT)
     if not resource.builtin:
-        return [name, *(resource.columns or (_AGE,))]
+        return [name, *_own_columns(resource)]
     found = [name, *printer_of(resource.collection).columns]
     if resource.plural == "events":
         found[0] = Column("Last Seen", "string", "")
@@ -212,7 +214,11 @@ def _cells(obj: Object, resource: Resource) -> list[Any]:
         except (AttributeError, KeyError, TypeError, ValueError):  # nobody has checked its fields
             return [obj["metadata"].get("name", ""), *(UNKNOWN for _ in printer.columns)]
     name = obj["metadata"].get("name", "")
-    return [name, *(_cell(column, obj) for column in resource.columns or (_AGE,))]
+    return [name, *(_cell(column, obj) for column in _own_columns(resource))]
+
+
+def _own_columns(resource: Resource) -> Columns:
+    return (_AGE,) if resource.columns is None else resource.columns
 
 
 def _cell(column: Column, obj: Object) -> Any:

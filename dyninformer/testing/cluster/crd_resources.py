@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
+from dyninformer.errors import JSONPathError
+from dyninformer.store.jsonpath.columns import check_column
 from dyninformer.testing.cluster.resources import (
     ALL_VERBS,
     TERMINATING_VERBS,
@@ -14,6 +15,7 @@ from dyninformer.testing.cluster.resources import (
 from dyninformer.testing.cluster.structural import Structural
 
 Object = dict[str, Any]
+Columns = tuple[Column, ...]
 
 
 def resources_of(crd: Object) -> tuple[Resource, ...]:
@@ -39,7 +41,7 @@ def _resource(crd: Object, version: Object) -> Resource:
         short_names=tuple(names.get("shortNames", ())),
         categories=tuple(names.get("categories", ())),
         verbs=ALL_VERBS if alive else TERMINATING_VERBS,
-        columns=tuple(_columns(version)),
+        columns=_columns(version),
         selectable_fields=tuple(each["jsonPath"] for each in version.get("selectableFields", ())),
         schema=schema,
         structural=Structural(schema) if schema is not None else None,
@@ -50,9 +52,18 @@ def _resource(crd: Object, version: Object) -> Resource:
     )
 
 
-def _columns(version: Object) -> Iterator[Column]:
-    for column in version.get("additionalPrinterColumns", ()):
-        yield Column(
+def _columns(version: Object) -> Columns | None:
+    """None if the version names no columns; none at all if one of them cannot be used."""
+    named = version.get("additionalPrinterColumns")
+    if not named:
+        return None
+    try:
+        for column in named:
+            check_column(column["jsonPath"])
+    except JSONPathError:
+        return ()
+    return tuple(
+        Column(
             name=column["name"],
             type=column["type"],
             path=column["jsonPath"],
@@ -60,3 +71,5 @@ def _columns(version: Object) -> Iterator[Column]:
             description=column.get("description", ""),
             priority=column.get("priority", 0),
         )
+        for column in named
+    )

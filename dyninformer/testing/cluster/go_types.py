@@ -13,6 +13,10 @@ Fields = Mapping[str, str]
 
 _STRINGS = "[]string"
 _MAP = "map[string]string"
+_ASKED = {
+    "resourceAttributes": "v1.ResourceAttributes",
+    "nonResourceAttributes": "v1.NonResourceAttributes",
+}
 STRUCTS: Final[Mapping[str, Fields]] = {
     # By kind; of two groups that have a kind of the same name, one is named with it.
     "ObjectMeta": {
@@ -119,6 +123,38 @@ STRUCTS: Final[Mapping[str, Fields]] = {
         "deprecatedFirstTimestamp": "time", "deprecatedLastTimestamp": "time",
         "deprecatedCount": "int32",
     },
+    "Role": {"rules": "[]v1.PolicyRule"},
+    "ClusterRole": {"rules": "[]v1.PolicyRule", "aggregationRule": "any"},
+    "PolicyRule": dict.fromkeys(
+        ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"), _STRINGS
+    ),
+    "RoleBinding": {"subjects": "[]v1.Subject", "roleRef": "v1.RoleRef"},
+    "ClusterRoleBinding": {"subjects": "[]v1.Subject", "roleRef": "v1.RoleRef"},
+    "Subject": dict.fromkeys(("kind", "apiGroup", "name", "namespace"), "string"),
+    "RoleRef": dict.fromkeys(("apiGroup", "kind", "name"), "string"),
+    "TokenReview": {"spec": "v1.TokenReviewSpec", "status": "any"},
+    "TokenReviewSpec": {"token": "string", "audiences": _STRINGS},
+    "SelfSubjectReview": {"status": "any"},
+    "SelfSubjectRulesReview": {"spec": "v1.SelfSubjectRulesReviewSpec", "status": "any"},
+    "SelfSubjectRulesReviewSpec": {"namespace": "string"},
+    "SelfSubjectAccessReview": {"spec": "v1.SelfSubjectAccessReviewSpec", "status": "any"},
+    "SelfSubjectAccessReviewSpec": _ASKED,
+    "SubjectAccessReview": {"spec": "v1.SubjectAccessReviewSpec", "status": "any"},
+    "LocalSubjectAccessReview": {"spec": "v1.SubjectAccessReviewSpec", "status": "any"},
+    "SubjectAccessReviewSpec": {
+        **_ASKED, "user": "string", "groups": _STRINGS, "extra": "map[string]v1.ExtraValue",
+        "uid": "string",
+    },
+    "ResourceAttributes": {
+        **dict.fromkeys(
+            ("namespace", "verb", "group", "version", "resource", "subresource", "name"), "string"
+        ),
+        "fieldSelector": "v1.FieldSelectorAttributes",
+        "labelSelector": "v1.LabelSelectorAttributes",
+    },
+    "NonResourceAttributes": {"path": "string", "verb": "string"},
+    "FieldSelectorAttributes": {"rawSelector": "string", "requirements": "[]any"},
+    "LabelSelectorAttributes": {"rawSelector": "string", "requirements": "[]any"},
     "ObjectReference": {
         "kind": "string", "namespace": "string", "name": "string", "uid": "types.UID",
         "apiVersion": "string", "resourceVersion": "string", "fieldPath": "string",

@@ -51,7 +51,8 @@ class Resource:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
-    columns: tuple[Column, ...] = ()
+    columns: tuple[Column, ...] | None = None
+    """Of a CRD's version, those that follow the name; None: it names none."""
     selectable_fields: tuple[str, ...] = ()
     """Paths as in the CRD (``.spec.color``); for built-ins as in a selector (``status.phase``)."""
     schema: Object | None = None

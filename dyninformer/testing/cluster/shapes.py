@@ -107,6 +107,7 @@ _LISTS: Mapping[str, Shape] = {
     "secretRef": Shape(atomic=True),
     "fieldRef": Shape(atomic=True),
     "involvedObject": Shape(atomic=True),
+    "roleRef": Shape(atomic=True),
     "regarding": Shape(atomic=True),
     "related": Shape(atomic=True),
 }

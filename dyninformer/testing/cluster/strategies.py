@@ -16,6 +16,7 @@ Causes = list[Object]
 
 CRDS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 NAMESPACES: Final = GroupResource("", "namespaces")
+_RBAC: Final = "rbac.authorization.k8s.io"
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
@@ -98,6 +99,27 @@ class _Secret(Strategy):
         return {**found, "type": found.get("type") or "Opaque"}
 
 
+class _Role(Strategy):
+    blank: ClassVar[Object] = {"metadata": {}, "rules": None}
+
+    def defaults(self, obj: Object) -> Object:
+        return {"rules": None, **obj}
+
+
+class _Binding(Strategy):
+    """Whoever is no ServiceAccount, and the role, are of RBAC's group."""
+
+    def defaults(self, obj: Object) -> Object:
+        ref = obj.get("roleRef") or {}
+        subjects = [
+            {"kind": each["kind"], "apiGroup": _RBAC, **each}
+            if each.get("kind") in {"User", "Group"} else each
+            for each in obj.get("subjects") or ()
+        ]  # fmt: skip
+        found = {**obj, "roleRef": {**ref, "apiGroup": ref.get("apiGroup") or _RBAC}}
+        return {**found, "subjects": subjects} if subjects else found
+
+
 class _CoreEvent(Strategy):
     blank: ClassVar[Object] = events.BLANK[""]
 
@@ -169,6 +191,10 @@ _STRATEGIES: Final[dict[GroupResource, Strategy]] = {
     GroupResource("", "secrets"): _Secret(),
     GroupResource("", "events"): _CoreEvent(),
     GroupResource(events.GROUP, "events"): _Event(),
+    GroupResource(_RBAC, "roles"): _Role(),
+    GroupResource(_RBAC, "clusterroles"): _Role(),
+    GroupResource(_RBAC, "rolebindings"): _Binding(),
+    GroupResource(_RBAC, "clusterrolebindings"): _Binding(),
     GroupResource("", "pods"): _Pod(),
     GroupResource("", "persistentvolumes"): _Volume(),
     GroupResource("", "persistentvolumeclaims"): _Volume(),

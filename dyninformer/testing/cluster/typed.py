@@ -98,12 +98,11 @@ class _Reader:
             return value
         if of == "v1.JSONSchemaPropsOrBool":
             return value if isinstance(value, bool) else self.value(struct, _PROPS, value, where)
-        if of == "[]uint8":
-            return self._bytes(struct, value, where)
-        if of == "time":
-            return self._time(struct, value, where)
-        if of == "microtime":
-            return self._microtime(struct, value, where)
+        reader = {"[]uint8": self._bytes, "time": self._time, "microtime": self._microtime}.get(of)
+        if reader is not None:
+            return reader(struct, value, where)
+        if of == "v1.ExtraValue":  # a list that has a name
+            of = "[]string" if isinstance(value, list) else self._refuse(struct, of, value, where)
         if of.startswith("[]"):
             if not isinstance(value, list):
                 self._refuse(struct, of, value, where)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -94,9 +97,139 @@ def _api() -> Api:
 
 _API = _api()
 
+_GIZMOS = "/apis/fz.io/v1/namespaces/ns1/gizmos"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/ns1"
+_REVIEWS = "/apis/authorization.k8s.io/v1"
+_GIZMO = {
+    "apiVersion": "fz.io/v1", "kind": "Gizmo",
+    "metadata": {
+        "name": "o", "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["x.y/z"],
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}],
+        "managedFields": [{
+            "manager": "q", "operation": "Apply", "apiVersion": "fz.io/v1",
+            "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {"f:a": {}, "f:l": {'k:{"name":"x"}': {".": {}, "f:v": {}}}}},
+        }],
+    },
+    "spec": {"a": 2, "s": "a", "l": [{"name": "x", "v": 1.5}], "set": ["t"], "any": [{"x": None}]},
+    "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+}  # fmt: skip
+_GIZMO_SPEC: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer", "format": "int32", "minimum": 0, "default": 1},
+        "s": {"type": "string", "pattern": "^a+$", "maxLength": 5, "enum": ["a", "aa"]},
+        "l": {
+            "type": "array",
+            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "items": {
+                "type": "object", "required": ["name"],
+                "properties": {"name": {"type": "string"}, "v": {"type": "number"}},
+            },
+        },
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "any": {"x-kubernetes-preserve-unknown-fields": True},
+    },
+}  # fmt: skip
+_GIZMO_CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gizmos.fz.io"},
+    "spec": {
+        "group": "fz.io", "scope": "Namespaced", "conversion": {"strategy": "None"},
+        "names": {"plural": "gizmos", "kind": "Gizmo", "shortNames": ["gz"], "categories": ["all"]},
+        "versions": [{
+            "name": "v1", "served": True, "storage": True,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": _GIZMO_SPEC,
+                "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            }}},
+            "subresources": {
+                "status": {},
+                "scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.r"},
+            },
+            "additionalPrinterColumns": [{"name": "A", "type": "integer", "jsonPath": ".spec.a"}],
+            "selectableFields": [{"jsonPath": ".spec.s"}],
+        }],
+    },
+}  # fmt: skip
+_EVENT = {
+    "metadata": {"name": "o"}, "involvedObject": {"kind": "Pod", "namespace": "ns1"},
+    "source": {"component": "c"}, "firstTimestamp": "2026-01-01T00:00:00Z", "count": 1,
+    "eventTime": "2026-01-01T00:00:00.000000Z", "series": {"count": 2}, "message": "m",
+}  # fmt: skip
+_ASKED = {"verb": "get", "resource": "pods", "group": "", "namespace": "ns1"}
+_ROLE_REF = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "o"}
+_VALID: list[tuple[str, dict[str, Any]]] = [
+    (CRDS, _GIZMO_CRD),
+    (_GIZMOS, _GIZMO),
+    ("/api/v1/namespaces/ns1/pods", {
+        "metadata": {"name": "o"},
+        "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 1}]}]},
+        "status": {"containerStatuses": [{"name": "c", "state": {"waiting": {"reason": "X"}}}]},
+    }),
+    ("/api/v1/namespaces/ns1/secrets", {
+        "metadata": {"name": "o"}, "data": {"a": "YQ=="}, "stringData": {"b": "c"},
+    }),
+    ("/api/v1/namespaces/ns1/events", _EVENT),
+    ("/apis/events.k8s.io/v1/namespaces/ns1/events", {
+        "metadata": {"name": "p"}, "regarding": {"kind": "Pod"}, "deprecatedSource": {},
+    }),
+    (f"{_RBAC}/roles", {
+        "metadata": {"name": "o"},
+        "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}],
+    }),
+    (f"{_RBAC}/rolebindings", {
+        "metadata": {"name": "o"}, "roleRef": _ROLE_REF,
+        "subjects": [{"kind": "User", "name": "u"}],
+    }),
+    (f"{_REVIEWS}/subjectaccessreviews", {
+        "spec": {"user": "u", "groups": ["g"], "extra": {"a": ["b"]}, "resourceAttributes": _ASKED},
+    }),
+    (f"{_REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": "ns1"}}),
+    ("/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x", "audiences": ["a"]}}),
+]  # fmt: skip
+"""Requests that are in order, each with an object that has what its kind can have."""
+_ODD: list[Any] = [
+    None, True, 0, -1, 1.5, 1e30, 2**70, "", "x", "\x00", "é", "0001-01-01T00:00:00+23:59", [], {},
+    [None], [[]], [{}], {"": None}, {"a": None}, "a" * 300, ".a[", ".a[?(@.b==", "$.a", "(",
+    {"k:{": {}}, {"k:5": {}}, {"v:{": {}}, {".": {}}, {"$patch": "x"}, {"$patch": None},
+]  # fmt: skip
+_PATCHES = [
+    "application/merge-patch+json", "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml", "application/json-patch+json",
+]  # fmt: skip
+_TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
-def _check(request: Request) -> None:
-    answer = _API.handle(request)
+
+def _places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield here
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from _places(value[key], (*here, key))
+
+
+def _with(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+    if not place:
+        return new
+    changed = copy.copy(value)
+    changed[place[0]] = _with(value[place[0]], place[1:], new)
+    return changed
+
+
+@st.composite
+def _mutated(draw: st.DrawFn) -> tuple[str, str, Any]:
+    """A path, the name of its object, and that object with one to three odd values in it."""
+    path, obj = draw(st.sampled_from(_VALID))
+    name = str(obj.get("metadata", {}).get("name", "o"))
+    changed: Any = obj
+    for _ in range(draw(st.sampled_from([1, 1, 2, 3]))):
+        place = draw(st.sampled_from(list(_places(changed))))
+        changed = _with(changed, place, draw(st.sampled_from(_ODD)))
+    return path, name, changed
+
+
+def _check(request: Request, api: Api | None = None) -> None:
+    answer = (api or _API).handle(request)
     if not isinstance(answer, Response):
         for line in answer.take():
             assert line.endswith(b"\n")
@@ -140,3 +273,64 @@ def test_any_request_for_a_resource_is_answered(
 ) -> None:
     """Any query, header and body on a resource that is there is answered, and is no 500 of ours."""
     _check(Request(method, path + rest, tuple(query.items()), headers, body))
+
+
+def _valid_api() -> Api:
+    api = _api()
+    for path, obj in _VALID:
+        answer = api.handle(Request("POST", path, body=json.dumps(obj).encode()))
+        assert isinstance(answer, Response)
+        assert answer.status == 201, body_text(answer)
+    return api
+
+
+_FULL = _valid_api()
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    _mutated(), st.sampled_from(["PUT", *_PATCHES]), st.sampled_from(["", "/status", "/scale"]),
+    st.sampled_from([(), (("dryRun", "All"),), (("fieldValidation", "Strict"),)]),
+)  # fmt: skip
+def test_odd_values_in_a_valid_object_are_refused_or_stored(
+    mutated: tuple[str, str, Any], how: str, rest: str, query: tuple[tuple[str, str], ...]
+) -> None:
+    """Whichever way they are written; what was stored can be read and told as a table."""
+    path, name, changed = mutated
+    method = "PUT" if how == "PUT" else "PATCH"
+    patches = (
+        [{"op": "add", "path": f"/{key}", "value": changed[key]} for key in changed]
+        if how == _PATCHES[-1] and isinstance(changed, dict)
+        else changed
+    )
+    body = json.dumps(patches).encode()
+    headers = {} if how == "PUT" else {"content-type": how}
+    options = (*query, ("fieldManager", "m"), *((("force", "true"),) if "apply" in how else ()))
+    _check(Request(method, f"{path}/{name}{rest}", options, headers, body), _FULL)
+    _check(Request("GET", path, (), _TABLE), _FULL)
+
+
+@pytest.mark.parametrize(("path", "obj"), _VALID, ids=[path for path, _ in _VALID])
+def test_an_odd_value_anywhere_in_a_new_object_is_refused_or_stored(
+    path: str, obj: dict[str, Any]
+) -> None:
+    """Each in each place; a CRD with it is served, described, and takes objects, or is refused."""
+    cluster = Cluster(ManualClock(), seed=1)
+    api = Api(cluster)
+    _check(Request("POST", "/api/v1/namespaces", body=b'{"metadata":{"name":"ns1"}}'), api)
+    if path == _GIZMOS:
+        _check(Request("POST", CRDS, body=json.dumps(_GIZMO_CRD).encode()), api)
+    empty = cluster.snapshot()
+    for place in _places(obj):
+        for odd in _ODD:
+            body = json.dumps(_with(obj, place, odd)).encode()
+            _check(Request("POST", path, body=body), api)
+            if cluster.log.revision == empty.image.revision:
+                continue
+            _check(Request("GET", path, (), _TABLE), api)
+            if path == CRDS:
+                _check(Request("POST", _GIZMOS, body=json.dumps(_GIZMO).encode()), api)
+                for shown in ("/openapi/v2", "/openapi/v3/apis/fz.io/v1", "/apis/fz.io/v1"):
+                    _check(Request("GET", shown), api)
+                _check(Request("GET", "/apis/fz.io/v1/gizmos", (), _TABLE), api)
+            cluster.restore(empty)
