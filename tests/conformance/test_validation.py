@@ -99,3 +99,15 @@ def test_an_update_is_validated_too(widgets: Collection) -> None:
 def test_null_of_a_field_that_has_a_default_becomes_the_default(widgets: Collection) -> None:
     """A null that may not be null is dropped, and defaulted."""
     assert widgets.create(widget("a", replicas=None))["spec"] == {"replicas": 1}
+
+
+@pytest.mark.parametrize(
+    ("field", "warned"),
+    [("é", 'unknown field \\"spec.é\\"'), ("日本", 'unknown field \\"spec.日本\\"'), ("a\nb", "")],
+)
+def test_an_unknown_field_may_have_any_name(widgets: Collection, field: str, warned: str) -> None:
+    """The warning is UTF-8; of a name that no header can hold there is none."""
+    answer = widgets.api.post(widgets.path, {**widget("a"), "spec": {field: 1}})
+    assert (answer.status, field in answer.json["spec"]) == (201, False)
+    told = answer.headers.get("Warning", "").encode("latin-1").decode()
+    assert told == (f'299 - "{warned}"' if warned else "")

@@ -233,3 +233,12 @@ def test_without_connection_upgrade_a_watch_is_plain_http(ask: Ask, widgets: Col
     """As a proxy leaves it that takes hop-by-hop headers away."""
     answer, headers = ask(f"{widgets.path}?watch=1", Connection="").head()
     assert (answer, headers["transfer-encoding"]) == ("HTTP/1.1 200 OK", "chunked")
+
+
+def test_the_protocol_of_a_websocket_may_be_of_any_bytes(ask: Ask, widgets: Collection) -> None:
+    """They come back as they are."""
+    found = ask(f"{widgets.path}?watch=1", Sec_WebSocket_Protocol="é")
+    status, headers = found.head()
+    assert (status, headers["sec-websocket-protocol"]) == (
+        "HTTP/1.1 101 Switching Protocols", "é",
+    )  # fmt: skip

@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Iterable
 from typing import Any
+from unicodedata import category
 
 from dyninformer.testing.api.encoding import encode, pretty
 from dyninformer.testing.api.negotiation import Media, negotiate
@@ -84,8 +85,12 @@ def error_response(request: Request, error: ApiError) -> Response:
 
 
 def warning_headers(warnings: Iterable[str]) -> Headers:
-    """One Warning header for each text."""
-    return tuple(("Warning", f"299 - {_quoted(text)}") for text in warnings)
+    """One Warning header for each text that a header can hold: one without control characters."""
+    return tuple(
+        ("Warning", f"299 - {_quoted(text)}")
+        for text in warnings
+        if not any(category(each) == "Cc" for each in text)
+    )
 
 
 def method_not_allowed() -> ApiError:

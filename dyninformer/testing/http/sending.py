@@ -125,7 +125,7 @@ class Sender:
             return await self._steps((refused,), _as_it_is, exchange) or Ending.CLOSE
         switch = h11.InformationalResponse(
             status_code=HTTPStatus.SWITCHING_PROTOCOLS,
-            headers=list(websocket.acceptance(request)),
+            headers=[(k.encode(), v.encode("latin-1")) for k, v in websocket.acceptance(request)],
             reason="Switching Protocols",
         )
         await self._spend(self._http.send(switch) or b"", exchange)
@@ -164,8 +164,9 @@ class Sender:
                 ("Transfer-Encoding", "chunked") if length is None
                 else ("Content-Length", str(length))
             )  # fmt: skip
+        sent = [(name.encode(), text.encode("utf-8", "replace")) for name, text in full]
         reason = _REASONS.get(status, "Unknown")
-        return self._http.send(h11.Response(status_code=status, headers=full, reason=reason)) or b""
+        return self._http.send(h11.Response(status_code=status, headers=sent, reason=reason)) or b""
 
     def _end(self) -> Ending:
         self._wire.write(self._http.send(h11.EndOfMessage()) or b"")
