@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 import threading
 import tracemalloc
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
+from dyninformer.delivery import coalesce as coalescing
 from dyninformer.delivery.registration import Registration
+from dyninformer.delivery.steps import merged
 from dyninformer.errors import StoppedError
-from dyninformer.store.changes import Changes, InitialChanges
+from dyninformer.store.changes import Change, Changes, InitialChanges
 from dyninformer.threads import spawn
 from tests.delivery.room import LONG, Held, Notes, Room, until
 
@@ -448,3 +452,123 @@ def test_a_first_state_costs_ten_handlers_no_more_memory_than_one(room: Room) ->
     room.dispatcher.stop()
     for handler in handlers:
         handler.let_go()
+
+
+class Failing:
+    """Queues the changes of one subscriber only when it is told to."""
+
+    def __init__(self, room: Room, name: str) -> None:
+        subscribers = room.dispatcher._subscribers
+        self.queue = next(each.queue for each in subscribers if each.name == name)
+        self.works = False
+        self.refused = 0
+        for method in ("_append", "_append_walk"):
+            setattr(self.queue, method, partial(self.act, getattr(self.queue, method)))
+
+    def act(self, append: Callable[[Any], None], what: Any) -> None:
+        """As the queue does, or not."""
+        if not self.works:
+            self.refused += 1
+            raise MemoryError
+        append(what)
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_a_change_that_one_handler_cannot_be_told_of_harms_nobody_else(
+    room: Room, caplog: pytest.LogCaptureFixture, coalesce: bool
+) -> None:
+    """It is later told what leads from the state that it knows to the one that is held."""
+    late, other = Notes(), Notes()
+    room.dispatcher.add(late, name="late", coalesce=coalesce)
+    room.dispatcher.add(other)
+    room.sync("a", "b", x=0)
+    late.heard("ADDED a x=0", "ADDED b x=0")
+    failing = Failing(room, "late")
+    room.put("a", x=1)
+    room.put("c", x=1)
+    room.delete("b", x=1)
+    room.put("a", x=2)
+    room.put("d", x=2)
+    room.delete("d", x=2)
+    other.heard(
+        *("ADDED a x=0", "ADDED b x=0", "UPDATED a x=1", "ADDED c x=1", "DELETED b x=0"),
+        *("UPDATED a x=2", "ADDED d x=2", "DELETED d x=2"),
+    )
+    until(lambda: "late could not be told of a change" in caplog.text)
+    assert late.lines == ["ADDED a x=0", "ADDED b x=0"]
+    failing.works = True
+    room.put("e", x=3)
+    until(lambda: len(late.events) == 6)
+    assert sorted(late.lines[2:]) == [
+        "ADDED c x=1",
+        "ADDED e x=3",
+        "DELETED b x=0",
+        "UPDATED a x=2",
+    ]
+    update = next(event for event in late.events if event.type == "UPDATED")
+    assert update.old is not None
+    assert update.old["spec"] == {"x": 0}
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_what_could_not_be_told_at_once_is_told_without_another_change(
+    room: Room, coalesce: bool
+) -> None:
+    """And before that the handler has not synced."""
+    late = Notes()
+    registration = room.dispatcher.add(late, name="late", coalesce=coalesce)
+    failing = Failing(room, "late")
+    with room.store.lock:  # so that what is left to another thread waits
+        room.sync("a", "b", x=0)
+        failing.works = True
+        assert failing.refused
+        assert registration.backlog == 2
+        assert not registration.has_synced()
+    late.heard("ADDED a x=0", "ADDED b x=0")
+    assert registration.wait_for_sync(LONG)
+    assert all(event.initial for event in late.events)
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_a_relist_that_one_handler_cannot_be_told_of_is_told_later(
+    room: Room, coalesce: bool
+) -> None:
+    """Object by object."""
+    late, other = Notes(), Notes()
+    room.dispatcher.add(late, name="late", coalesce=coalesce)
+    room.dispatcher.add(other)
+    room.sync("a", "b", x=0)
+    late.heard("ADDED a x=0", "ADDED b x=0")
+    failing = Failing(room, "late")
+    room.relist("b", "c", x=1)
+    other.heard("ADDED a x=0", "ADDED b x=0", "DELETED a x=0", "UPDATED b x=1", "ADDED c x=1")
+    failing.works = True
+    room.relist("b", "c", "d", x=1)
+    until(lambda: len(late.events) == 6)
+    assert sorted(late.lines[2:]) == [
+        "ADDED c x=1",
+        "ADDED d x=1",
+        "DELETED a x=0",
+        "UPDATED b x=1",
+    ]
+
+
+def test_a_stream_that_is_dropped_while_it_is_told_harms_nobody_else(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its finalizer runs in the middle of `publish`, where the collector may run it."""
+    streams = [room.dispatcher.events(coalesce=True)]
+    notes = Notes()
+    room.dispatcher.add(notes)
+    room.put("a")
+    room.put("b")
+
+    def dropping(first: Change, then: Change) -> Change | None:
+        streams.clear()
+        return merged(first, then)
+
+    monkeypatch.setattr(coalescing, "merged", dropping)
+    room.store.apply_all([("DELETED", room.received("a")), ("DELETED", room.received("b"))])
+    assert streams == []
+    notes.heard("ADDED a", "ADDED b", "DELETED a", "DELETED b")
+    until(lambda: list(room.dispatcher.backlog) == ["Notes"])
