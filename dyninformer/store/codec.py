@@ -46,6 +46,10 @@ class Identity(NamedTuple):
     uid: str
     version: str
 
+    def is_of_another_object(self, other: Identity) -> bool:
+        """Both uids are known, and differ."""
+        return bool(self.uid and other.uid and self.uid != other.uid)
+
 
 class Codec:
     """Packs and unpacks the entries of one store. Any thread may use it.

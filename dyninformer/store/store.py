@@ -148,7 +148,11 @@ class Store:
     def shared(self, key: str) -> Object | None:
         """The object of a key, decoded once and shared by all who ask: not to be changed."""
         payload = self.holdings.get(key)
-        return None if payload is None else self._shared.get(key, payload)
+        return None if payload is None else self.shared_of(key, payload)
+
+    def shared_of(self, key: str, payload: Payload) -> Object:
+        """The object of an entry, decoded once and shared by all who ask: not to be changed."""
+        return self._shared.get(key, payload)
 
     def view(self, namespace: str | None = None) -> View:
         """What is held at this moment, of one namespace or of all."""
