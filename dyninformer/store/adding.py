@@ -20,7 +20,7 @@ def add_indexes(
     lock: RLock,
     codec: Codec,
     added: Mapping[str, IndexFunction],
-    failed: Callable[[str, Exception], None],
+    failed: Callable[[str, BaseException], None],
 ) -> None:
     """Build the indexes from what is held, and publish them when nothing is missing.
 

@@ -25,7 +25,7 @@ class SharedObjects:
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
-        self._lock = threading.Lock()  # guards _cache: cachetools is not for several threads
+        self._lock = threading.RLock()  # guards _cache: cachetools is not for several threads
         self._cache: LRUCache[str, tuple[Payload, Object]] = LRUCache(_SIZE)
         ended_in_child(self, "_lock")
 

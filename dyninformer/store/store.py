@@ -266,7 +266,7 @@ class Store:
             raise self._unknown(name)
         return index
 
-    def _index_failed(self, name: str, error: Exception) -> None:
+    def _index_failed(self, name: str, error: BaseException) -> None:
         """An object is under nothing in an index whose function raised (S18)."""
         self._metrics.count("index_errors", self.gvr, index=name)
         if name not in self._index_failures:
