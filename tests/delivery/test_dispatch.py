@@ -7,15 +7,18 @@ import threading
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from dyninformer.delivery import coalesce as coalescing
+from dyninformer.delivery import handlers
 from dyninformer.delivery.registration import Registration
 from dyninformer.delivery.steps import merged
 from dyninformer.errors import StoppedError
 from dyninformer.store.changes import Change, Changes, InitialChanges
+from dyninformer.store.codec import read
 from dyninformer.threads import spawn
 from tests.delivery.room import LONG, Held, Notes, Room, until
 
@@ -304,6 +307,75 @@ def test_no_callback_begins_after_remove_has_returned(room: Room) -> None:
     other.heard("ADDED a x=11")
     until(lambda: "Held" not in {thread.name.split()[-1] for thread in threading.enumerate()})
     assert notes.lines == ["ADDED a x=0"]
+
+
+@pytest.mark.parametrize("kind", ["on_add", "on_update", "on_delete", "on_event"])
+def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_filtered(
+    room: Room, kind: str
+) -> None:
+    """S11: the filter had begun, and is the last that runs."""
+    reached, go_on = threading.Event(), threading.Event()
+    called: list[Any] = []
+
+    def admits(obj: dict[str, Any]) -> bool:
+        if obj["spec"].get("x") == 2:
+            reached.set()
+            assert go_on.wait(LONG)
+        return True
+
+    room.sync("a", x=1 if kind == "on_update" else 2)
+    handler = SimpleNamespace(**{kind: lambda *args: called.append(args)})
+    registration = room.dispatcher.add(handler, filter=admits)
+    if kind == "on_update":
+        room.put("a", x=2)
+    elif kind == "on_delete":
+        room.delete("a", x=2)
+    assert reached.wait(LONG)
+    registration.remove()
+    go_on.set()
+    until(lambda: not room.dispatcher.stuck())
+    assert called == []
+
+
+def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_decoded(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S11: of a handler that takes the two dicts and nothing else."""
+    reached, go_on = threading.Event(), threading.Event()
+    called: list[Any] = []
+
+    def slow(data: bytes) -> dict[str, Any]:
+        reached.set()
+        assert go_on.wait(LONG)
+        return read(data)
+
+    monkeypatch.setattr(handlers, "read", slow)
+    room.sync("a", x=1)
+    registration = room.dispatcher.add(on_update=lambda old, new: called.append(new))
+    room.put("a", x=2)
+    assert reached.wait(LONG)
+    registration.remove()
+    go_on.set()
+    until(lambda: not room.dispatcher.stuck())
+    assert called == []
+
+
+def test_a_handler_that_removes_itself_hears_of_that_event_no_more(room: Room) -> None:
+    """S11: one with two callbacks for an event is removed by the first."""
+    heard: list[str] = []
+    registrations: list[Registration] = []
+
+    def once(obj: Any) -> None:
+        heard.append("on_add")
+        registrations[0].remove()
+
+    with room.store.lock:
+        registrations.append(
+            room.dispatcher.add(on_add=once, on_event=lambda event: heard.append("on_event"))
+        )
+        room.put("a")
+    until(lambda: heard and not room.dispatcher.stuck())
+    assert heard == ["on_add"]
 
 
 def test_a_handler_can_remove_itself(room: Room) -> None:
