@@ -288,7 +288,7 @@ def test_s22_a_wait_that_a_signal_handler_forks_out_of_ends_in_the_child() -> No
         striker = threading.Thread(target=strike)
         striker.start()
         try:
-            event = stream.take(LONG)
+            event = stream.take(2 * LONG)
         finally:
             if child == [0]:
                 os._exit(0 if stream.closed and event is None else 1)

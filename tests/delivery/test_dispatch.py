@@ -626,7 +626,7 @@ def test_a_relist_that_one_handler_cannot_be_told_of_is_told_later(
 
 
 def test_a_stream_that_is_dropped_while_it_is_told_harms_nobody_else(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    room: Room, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its finalizer runs in the middle of `publish`, where the collector may run it."""
     streams = [room.dispatcher.events(coalesce=True)]
@@ -644,3 +644,4 @@ def test_a_stream_that_is_dropped_while_it_is_told_harms_nobody_else(
     assert streams == []
     notes.heard("ADDED a", "ADDED b", "DELETED a", "DELETED b")
     until(lambda: list(room.dispatcher.backlog) == ["Notes"])
+    assert caplog.text == ""
