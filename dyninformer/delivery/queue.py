@@ -115,15 +115,19 @@ class HandlerQueue(ABC):
         if self._missed:
             self._late.append(reached)
         elif self.backlog:
-            self._append_mark(Mark(reached))
+            try:
+                self._append_mark(Mark(reached))
+            except BaseException:
+                self._late.append(reached)
+                raise
             self.rouse()
         else:
             reached()
 
     @property
     def missed(self) -> bool:
-        """There are changes that could not be queued: `catch_up`."""
-        return bool(self._missed)
+        """There are changes, or marks, that could not be queued: `catch_up`."""
+        return bool(self._missed or self._late)
 
     def catch_up(self) -> None:
         """Try again to queue what was missed. Under the lock; raises as ``put`` does."""

@@ -534,7 +534,7 @@ class Failing:
         self.queue = next(each.queue for each in subscribers if each.name == name)
         self.works = False
         self.refused = 0
-        for method in ("_append", "_append_walk"):
+        for method in ("_append", "_append_walk", "_append_mark"):
             setattr(self.queue, method, partial(self.act, getattr(self.queue, method)))
 
     def act(self, append: Callable[[Any], None], what: Any) -> None:
@@ -599,6 +599,26 @@ def test_what_could_not_be_told_at_once_is_told_without_another_change(
     late.heard("ADDED a x=0", "ADDED b x=0")
     assert registration.wait_for_sync(LONG)
     assert all(event.initial for event in late.events)
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_a_sync_that_one_handler_cannot_be_told_of_is_told_later(
+    room: Room, coalesce: bool
+) -> None:
+    """The others have synced, and so has this one, at the next change at the latest."""
+    late, other = Held(), Notes()
+    registration = room.dispatcher.add(late, name="late", coalesce=coalesce)
+    others = room.dispatcher.add(other)
+    room.relist("a", first=True)
+    failing = Failing(room, "late")
+    room.dispatcher.synced()
+    assert failing.refused
+    assert others.wait_for_sync(LONG)
+    failing.works = True
+    late.let_go()
+    room.put("b")
+    assert registration.wait_for_sync(LONG)
+    until(lambda: len(late.events) == 2)
 
 
 @pytest.mark.parametrize("coalesce", [False, True])
