@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from dyninformer.discovery import Discovery
 from dyninformer.errors import StoppedError
 from dyninformer.follow import Follower, follow
+from dyninformer.forks import ended_in_child
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import (
@@ -104,6 +105,7 @@ class DynamicSharedInformerFactory:
         self._followers: Followers = ()
         self._stopped = Flag()
         _factories.add(self)
+        ended_in_child(self, "_lock")
 
     # -- informers -----------------------------------------------------------------------
 
@@ -275,6 +277,10 @@ class DynamicSharedInformerFactory:
         for each in self._registry.all():
             each.informer.signal_stop()
         self._shared.close()
+
+    def _after_fork(self) -> None:
+        """A factory that was shut down: of what it is made of each part sees to itself."""
+        self._stopped.set()
 
     def _left(self, timeout: float | None) -> Names:
         """What still runs, after at most so long."""

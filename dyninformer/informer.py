@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -101,7 +99,6 @@ class SharedIndexInformer:
         """The cache by key, in client-go's words."""
         self.indexer = Indexer(self._store)
         """The cache by key and by index, in client-go's words."""
-        _informers.add(self)
 
     # -- handlers ------------------------------------------------------------------------
 
@@ -275,21 +272,3 @@ class SharedIndexInformer:
     def _publish(self, changes: Changes) -> None:
         """Under the store's lock: what changed goes to the handlers' queues."""
         self._dispatcher.publish(changes)
-
-    def _after_fork(self) -> None:
-        """In a child: a stopped informer with fresh locks, that answers from the fork's state."""
-        self._reflectors.after_fork()
-        self._dispatcher.after_fork()
-        self._shared.after_fork()
-
-
-_informers: weakref.WeakSet[SharedIndexInformer] = weakref.WeakSet()
-
-
-def _stop_in_child() -> None:
-    for informer in list(_informers):
-        informer._after_fork()  # noqa: SLF001 - the module's own
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_stop_in_child)

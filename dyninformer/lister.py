@@ -112,15 +112,15 @@ class GenericLister:
         return [*matching(self._view(None), selector, field_selector)]
 
     def by_index(self, index: str, value: str, *, shared: bool = False) -> Objects:
-        """The objects that an index has under ``value``."""
+        """The objects that an index has under ``value``, as they were at one moment."""
         if self._fresh:
             self._look_whether_synced()
         entries = self._store.by_index(index, value)
-        if not shared:
-            decode = self._store.codec.decode
-            return [decode(payload) for _, payload in entries]
-        objects = map(self._store.shared, [key for key, _ in entries])
-        return [obj for obj in objects if obj is not None]
+        if shared:
+            shared_of = self._store.shared_of
+            return [shared_of(key, payload) for key, payload in entries]
+        decode = self._store.codec.decode
+        return [decode(payload) for _, payload in entries]
 
     def by_namespace(self, namespace: str) -> GenericNamespaceLister:
         """The same reads, of one namespace."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from dyninformer.forks import fresh_in_child
+
 if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
 
@@ -70,6 +72,7 @@ class PrometheusMetrics:
         self._registry = registry or prometheus_client.REGISTRY
         self._lock = threading.Lock()  # guards _made
         self._made: dict[str, Any] = {}
+        fresh_in_child(self, "_lock")
 
     def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
         """Add to ``dyninformer_<name>_total``."""

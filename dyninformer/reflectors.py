@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from dyninformer.errors import StoppedError
+from dyninformer.forks import ended_in_child
 from dyninformer.options import DEFAULT_PAGE_SIZE, ListOptions, ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
@@ -54,6 +55,7 @@ class Reflectors:
         """For good."""
         self.synced = False
         """All hold a whole state; never false again."""
+        ended_in_child(self, "_lock")
 
     def start(self) -> None:
         """Begin to list and watch, on threads of their own. Idempotent."""
@@ -111,12 +113,6 @@ class Reflectors:
         if self.started:
             raise RuntimeError(f"{what}: the informer of {self._gvr} is started; call it before")
 
-    def after_fork(self) -> None:
-        """In a child process (S22): stopped, with fresh locks."""
-        self._lock = threading.RLock()
-        self._changed = Bell()
-        self.stopped = True
-
     # -- inside --------------------------------------------------------------------------
 
     def _make(self) -> tuple[Reflector, ...]:
@@ -158,6 +154,10 @@ class Reflectors:
         self._changed.ring()
         if synced:  # after the informer itself: no handler is synced before it
             self._on_synced()
+
+    def _after_fork(self) -> None:
+        self.stopped = True
+        self._changed.ring()
 
     def _tell_failure(self, error: Exception) -> None:
         if self._on_watch_error is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dyninformer.errors import OptionsConflictError, StoppedError
+from dyninformer.forks import ended_in_child
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.lister import GenericLister
 from dyninformer.options import ResourceOptions
@@ -72,6 +73,7 @@ class Registry:
         self._lock = threading.RLock()
         self._entries: dict[GroupVersionResource, _Entry] = {}
         self._closed = False
+        ended_in_child(self, "_lock")
 
     def ask(self, gvr: GroupVersionResource, asked: ResourceOptions) -> GenericInformer:
         """The informer of a resource, to be kept; OptionsConflictError if it has other options."""
@@ -169,6 +171,9 @@ class Registry:
         entry = _Entry(GenericInformer(informer), used, kept)
         self._entries[informer.gvr] = entry
         return entry
+
+    def _after_fork(self) -> None:
+        self._closed = True
 
     def _check_open(self, gvr: GroupVersionResource) -> None:
         if self._closed:

@@ -49,10 +49,6 @@ class Shared:
         self.crds.stop()
         self.source.close()
 
-    def after_fork(self) -> None:
-        """In a child, where no thread of the parent's lives. The source sees to itself."""
-        self.timers.after_fork()
-
     def wait_closed(self, timeout: float | None = None) -> Names:
         """After `close`: the names of what still runs when the time is over."""
         deadline = Deadline(timeout)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
+import sys
 import threading
 from collections.abc import Callable
 
+from dyninformer.forks import ended_in_child
 from dyninformer.waking import bearable
 
 
@@ -35,3 +38,45 @@ def runs_for(owner: object) -> bool:
     """
     thread = threading.current_thread()
     return isinstance(thread, OwnThread) and thread.owner is owner
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """It may be a signal's, and not of the code that it came out of.
+
+    Ctrl-C, and what a signal handler raises, SystemExit above all, strike the main thread alone.
+    Elsewhere the code that ran has raised it.
+    """
+    return (
+        not isinstance(error, Exception) and threading.current_thread() is threading.main_thread()
+    )
+
+
+class Aside:
+    """Work that is done soon, on a thread of the moment, once for all who ask before it begins."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        """``work`` sees for itself what there is to do."""
+        self._work = work
+        self._asked = False
+        ended_in_child(self)
+
+    def ask(self) -> None:
+        """Have it done. It takes no lock and waits for nobody, unlike ``Thread.start``.
+
+        So it may be called with locks held, and by a finalizer, which runs in the middle of
+        anything. Where the system has no more threads it is not done: the next who asks tries.
+        """
+        if self._asked or sys.is_finalizing():
+            return
+        self._asked = True
+        try:
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError:
+            self._asked = False
+
+    def _run(self) -> None:
+        self._asked = False  # before looking: who comes later asks again
+        self._work()
+
+    def _after_fork(self) -> None:
+        self._asked = False

@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from dyninformer.forks import fresh_in_child
+
 
 def bearable(seconds: float | None) -> float:
     """How to tell a lock of C to wait so long: as long as it can for None and ``inf``.
@@ -52,6 +54,7 @@ class Bell:
     def __init__(self) -> None:
         self._lock = threading.RLock()  # guards _sleepers; a finalizer may ring meanwhile
         self._sleepers: set[threading.Lock] = set()
+        fresh_in_child(self, "_lock")
 
     def ring(self) -> None:
         """Have all who wait look again."""

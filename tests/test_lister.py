@@ -17,6 +17,7 @@ from dyninformer.errors import (
 )
 from dyninformer.lister import GenericLister
 from dyninformer.resource import GroupVersionResource
+from dyninformer.store.codec import Codec
 from dyninformer.store.store import Store
 
 CERTIFICATES = GroupVersionResource("cert-manager.io", "v1", "certificates")
@@ -172,6 +173,41 @@ def test_an_index_finds_what_has_the_value(lister: GenericLister) -> None:
     assert len(lister.by_index("namespace", "prod")) == 2
     with pytest.raises(UnknownIndexError, match="by-issuer"):
         lister.by_index("nope", "x")
+
+
+class Interrupting(Codec):
+    """A codec that does something else when it is first asked to decode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.acts: list[Callable[[], None]] = []
+
+    def decode(self, payload: bytes) -> dict[str, Any]:
+        """Decode, after what is to be done before."""
+        while self.acts:
+            self.acts.pop()()
+        return super().decode(payload)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_an_index_finds_is_of_one_moment(shared: bool) -> None:
+    """An object that leaves the value, or goes, while the others are decoded is as it was."""
+    codec = Interrupting()
+    store = Store(CERTIFICATES, codec=codec, indexers={"issuer": ".spec.issuerRef.name"})
+    filled(store, *(certificate("prod", name) for name in ("a", "b", "c")))
+
+    def change() -> None:
+        moved, gone = certificate("prod", "b", "other"), certificate("prod", "c")
+        for obj, kind in ((moved, "MODIFIED"), (gone, "DELETED")):
+            obj["metadata"]["resourceVersion"] = "8"
+            store.apply(kind, store.receive(msgspec.json.encode(obj)))  # type: ignore[arg-type]
+
+    codec.acts.append(change)
+    lister = GenericLister(store, lambda: True)
+    found = lister.by_index("issuer", "ca", shared=shared)
+    assert [obj["metadata"]["name"] for obj in found] == ["a", "b", "c"]
+    assert {obj["spec"]["issuerRef"]["name"] for obj in found} == {"ca"}
+    assert [obj["metadata"]["name"] for obj in lister.by_index("issuer", "ca")] == ["a"]
 
 
 def test_the_lister_is_a_collection(lister: GenericLister) -> None:

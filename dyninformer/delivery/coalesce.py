@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
 from typing import TypeAlias, TypeGuard
 
 from dyninformer.delivery.queue import Consumer, HandlerQueue, Mark
@@ -123,11 +122,8 @@ class CoalescingQueue(HandlerQueue):
         """The hand stands in a place of its own; else it is a walk's, or was changed again."""
         return hand is not None and self._pending.get(hand.key) is hand
 
-    @property
-    def backlog(self) -> int:
+    def _untold(self) -> int:
         """The number of keys of which something is to be told, and the head."""
-        if self.closed:
-            return 0
         with self._store.lock:
             places = len(self._pending) - len(self._walks) - self._marks
             if self._hand is not None and not self._is_pending(self._hand):
@@ -139,11 +135,7 @@ class CoalescingQueue(HandlerQueue):
         """The last step of some walk was not yet handled."""
         return bool(self._walks)
 
-    def _append(self, changes: Iterable[Change]) -> None:
-        for change in changes:
-            self._merge(change)
-
-    def _merge(self, change: Change) -> None:
+    def _append(self, change: Change) -> None:
         pending = self._pending
         held = pending.get(change.key)
         if isinstance(held, Change) and held is not self._hand:
@@ -161,23 +153,23 @@ class CoalescingQueue(HandlerQueue):
         else:
             self._pending[key] = step
 
-    def _append_changes(self, changes: ChangesWalk) -> None:
-        if changes.initial:
-            self._append_walk(changes)
-        else:
-            self._append(map(changes.step, range(len(changes))))
+    def _takes_whole(self, changes: ChangesWalk) -> bool:
+        return changes.initial
 
     def _append_walk(self, walk: Walk) -> None:
         """What the walk has of keys that are pending goes to their places."""
         progress = _Progress(walk)
-        for held in tuple(self._pending.values()):
-            if isinstance(held, Change) and held is not self._hand:
-                step = progress.coming(held.key)
-                if step is not None:
-                    progress.override(held.key, None)
-                    self._replace(held.key, merged(held, step))
+        moved = [
+            (held.key, merged(held, step))
+            for held in self._pending.values()
+            if isinstance(held, Change) and held is not self._hand
+            if (step := progress.coming(held.key)) is not None
+        ]  # nothing has changed yet, should that have raised
         self._walks.append(progress)
         self._pending[progress] = progress
+        for key, step in moved:
+            progress.override(key, None)
+            self._replace(key, step)
 
     def _append_mark(self, mark: Mark) -> None:
         self._pending[mark] = mark

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
@@ -16,11 +19,12 @@ from dyninformer.delivery.stream import EventStream
 from dyninformer.delivery.summons import Summons
 from dyninformer.delivery.worker import Worker
 from dyninformer.errors import StoppedError
+from dyninformer.forks import ended_in_child
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import checked_resync
 from dyninformer.store.changes import Change, Run
 from dyninformer.store.store import Store
-from dyninformer.threads import runs_for
+from dyninformer.threads import Aside, runs_for
 from dyninformer.waking import Deadline
 
 
@@ -41,8 +45,11 @@ class _Subscriber:
 
 
 Subscribers: TypeAlias = tuple[_Subscriber, ...]
+Failure: TypeAlias = tuple[_Subscriber, BaseException]
 Names: TypeAlias = list[str]
 Backlogs: TypeAlias = dict[str, int]
+
+_log = logging.getLogger(__name__)
 
 
 class Dispatcher:
@@ -71,21 +78,35 @@ class Dispatcher:
         self._summons = Summons(store)
         self._synced = False
         self._stopped = False
+        # Of these two either end takes one call of C, and so no lock.
+        self._collected: deque[_Subscriber] = deque()  # streams that nobody holds
+        self._failures: deque[Failure] = deque()  # who missed a change, and why
+        self._aside = Aside(self._follow_up)
+        ended_in_child(self)
 
     def publish(self, changes: Sequence[Change]) -> None:
-        """Queue changes for all who are there. With the lock held; at least one change."""
+        """Queue changes for all who are there. With the lock held; at least one change.
+
+        Whatever goes wrong for one of them harms neither the others nor who publishes: that one
+        catches up as soon as it can.
+        """
         # A walk is shared: ten handlers cost no more memory than one (S21).
         walk = None if type(changes) is Run or len(changes) == 1 else ChangesWalk(changes)
+        behind = False
         for subscriber in self._subscribers:
             queue = subscriber.queue
-            if queue.closed:
-                self._forget(subscriber)  # a stream that was collected
-            elif walk is None:
-                queue.put(changes)
-            else:
-                queue.put_changes(walk)
-        if self._summons.due:
-            self._summons.start_aside()
+            try:
+                if queue.closed:
+                    continue  # a stream that was collected just now
+                if walk is None:
+                    queue.put(changes)
+                else:
+                    queue.put_changes(walk)
+            except BaseException as error:  # noqa: BLE001 - it is logged without the lock
+                self._failures.append((subscriber, error))
+            behind = behind or queue.missed
+        if behind or self._failures or self._collected or self._summons.due:
+            self._aside.ask()
 
     def synced(self) -> None:
         """The informer has its first whole state, and published it. Again is fine."""
@@ -94,8 +115,11 @@ class Dispatcher:
                 return
             self._synced = True
             for subscriber in self._subscribers:
-                self._mark(subscriber)
-        self._summons.start()
+                try:
+                    self._mark(subscriber)
+                except BaseException as error:  # noqa: BLE001 - as in `publish`
+                    self._failures.append((subscriber, error))
+        self._follow_up()
 
     def add(
         self,
@@ -178,7 +202,13 @@ class Dispatcher:
             raise ValueError(f"idle_timeout is {idle_timeout!r}: give seconds, or None for ever")
         queue = _queue_of(coalesce)(self._store, Consumer.AWAKE, initial=initial)
         subscriber = _Subscriber("events", queue, self._resync)
-        stream = EventStream(self._store, queue, partial(self._end, subscriber), idle_timeout)
+        stream = EventStream(
+            self._store,
+            queue,
+            partial(self._end, subscriber),
+            partial(self._collect, subscriber),
+            idle_timeout,
+        )
         with self._store.lock:
             self._subscribe(subscriber, replay=initial)
         self._schedule(subscriber)
@@ -222,13 +252,9 @@ class Dispatcher:
             backlogs[each.name] = backlogs.get(each.name, 0) + each.queue.backlog
         return backlogs
 
-    def after_fork(self) -> None:
-        """In a child: a stopped dispatcher, whose parent's threads are not there (S22)."""
+    def _after_fork(self) -> None:
+        """A stopped dispatcher; queues, workers and the others see to themselves."""
         self._stopped = True
-        self._summons.after_fork()
-        for subscriber in self._subscribers:
-            subscriber.queue.after_fork()
-            subscriber.sync.after_fork()
         self._subscribers = ()
 
     def _subscribe(self, subscriber: _Subscriber, *, replay: bool) -> None:
@@ -253,6 +279,44 @@ class Dispatcher:
     def _forget(self, subscriber: _Subscriber) -> None:
         """Queue nothing more for it. Under the lock."""
         self._subscribers = tuple(each for each in self._subscribers if each is not subscriber)
+
+    def _collect(self, subscriber: _Subscriber) -> None:
+        """Have a closed stream taken away by another thread; for a finalizer: no lock."""
+        self._collected.append(subscriber)
+        self._aside.ask()
+
+    def _follow_up(self) -> None:
+        """What could not be done under the lock, or by a finalizer. Without the lock."""
+        while self._collected:
+            try:
+                subscriber = self._collected.popleft()
+            except IndexError:  # another thread was faster
+                break
+            self._end(subscriber)
+        failed = False
+        while self._failures:
+            try:
+                subscriber, error = self._failures.popleft()
+            except IndexError:
+                break
+            failed = True
+            _log.error(
+                "%s: %s could not be told of a change at once; it is told later",
+                self._store.gvr,
+                subscriber.name,
+                exc_info=error,
+            )
+        if failed or any(each.queue.missed for each in self._subscribers):
+            self._catch_up()
+        self._summons.start()
+
+    def _catch_up(self) -> None:
+        with self._store.lock:
+            for subscriber in self._subscribers:
+                queue = subscriber.queue
+                if not queue.closed:
+                    with suppress(BaseException):  # it was logged; the next change tries again
+                        queue.catch_up()
 
     def _end(self, subscriber: _Subscriber, _of: object = None) -> None:
         """Take a subscriber away; again is fine, and so after half of it (S23)."""
@@ -291,7 +355,7 @@ class Dispatcher:
 
     def _schedule(self, subscriber: _Subscriber) -> None:
         """Set the next resync. Without the lock."""
-        if subscriber.period:
+        if subscriber.period and not subscriber.queue.closed:
             delay = jittered(subscriber.period)
             subscriber.timer = self._timers.call_later(delay, partial(self._replay, subscriber))
             if subscriber.queue.closed:  # meanwhile, and perhaps by who saw no timer yet
@@ -299,17 +363,19 @@ class Dispatcher:
 
     def _replay(self, subscriber: _Subscriber) -> None:
         """A resync is due (S5); on the timers' thread."""
-        store = self._store
-        with store.lock:
-            if subscriber.queue.closed:
-                return
-            busy = subscriber.queue.walking
-            if not busy:
-                subscriber.queue.put_walk(ViewWalk(store.view(), sync=True))
-        self._summons.start()
-        if busy:
-            self._metrics.count("resyncs_skipped", store.gvr, handler=subscriber.name)
-        self._schedule(subscriber)
+        store, queue = self._store, subscriber.queue
+        try:
+            with store.lock:
+                if queue.closed:
+                    return
+                busy = queue.walking or queue.missed
+                if not busy:
+                    queue.put_walk(ViewWalk(store.view(), sync=True))
+            self._summons.start()
+            if busy:
+                self._metrics.count("resyncs_skipped", store.gvr, handler=subscriber.name)
+        finally:  # what failed now may go well at the next
+            self._schedule(subscriber)
 
 
 def _queue_of(coalesce: bool) -> Callable[..., HandlerQueue]:

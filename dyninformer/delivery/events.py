@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-import msgspec
-
 from dyninformer.delivery.differences import Change, differences
 from dyninformer.delivery.steps import Step
 from dyninformer.resource import GroupVersionResource
@@ -35,18 +33,6 @@ class EventType(StrEnum):
     """It is gone, or has left what the handler is told of."""
     SYNC = "SYNC"
     """A resync: nothing changed."""
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    uid: str = ""
-    resource_version: str = ""
-
-
-class _Head(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-
-
-_read_head = msgspec.json.Decoder(_Head).decode
 
 
 class Event:
@@ -149,13 +135,14 @@ class Event:
         if self._was is None:
             return False
         if type(step) is Step and step.uids_unknown:
-            return self._head(self._was).uid != self._head(self._now).uid
+            identity = self._codec.identity
+            return identity(self._was).is_of_another_object(identity(self._now))
         return step.recreated
 
     @property
     def resource_version(self) -> str:
-        """The resourceVersion of ``object``."""
-        return self._head(self._now).resource_version
+        """The resourceVersion of ``object``, as the server sent it."""
+        return self._codec.identity(self._now).version
 
     def changes(self, ignore: Iterable[str] = ()) -> Changes:
         """What an update changed, path by path; nothing for the other types.
@@ -168,12 +155,6 @@ class Event:
             return []
         decode = self._codec.decode
         return differences(decode(self._was), decode(self._now), ignore)
-
-    def _head(self, payload: Payload) -> _Metadata:
-        try:
-            return _read_head(self._codec.plain(payload)).metadata
-        except msgspec.MsgspecError:  # a transform can leave anything
-            return _Metadata()
 
     def __repr__(self) -> str:
         return f"<Event {self._type} {self._gvr} {self._step.key}>"

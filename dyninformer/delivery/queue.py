@@ -9,12 +9,15 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final, TypeAlias
 
-from dyninformer.delivery.steps import ChangesWalk, Walk
+from dyninformer.delivery.steps import ChangesWalk, Walk, merged
+from dyninformer.forks import ended_in_child
 from dyninformer.store.changes import Change, Fresh
 from dyninformer.store.store import Store
 from dyninformer.waking import bearable
 
 Summon: TypeAlias = Callable[[], None]
+Missed: TypeAlias = dict[str, Change]
+Reached: TypeAlias = list[Callable[[], None]]
 
 
 class Consumer(Enum):
@@ -47,6 +50,10 @@ class HandlerQueue(ABC):
     them on what is closed. ``head``, ``advance``, ``wait`` and ``leave`` are for the one
     consumer, which holds no lock. A step stays the head until ``advance``, so that an interrupt
     in a user's thread loses nothing and tells nothing twice (S23).
+
+    A change that cannot be queued, for want of memory say, is missed: what leads from the state
+    that the handler will know to the one that it should know is kept by key, and `catch_up`
+    queues it.
     """
 
     def __init__(self, store: Store, consumer: Consumer, *, initial: bool = True) -> None:
@@ -59,40 +66,95 @@ class HandlerQueue(ABC):
         self._bell.acquire()
         self._summon: Summon = _nobody
         self._hand: Change | None = None  # the consumer's: the head that it was given
+        self._missed: Missed = {}
+        self._late: Reached = []  # what to call once all that was missed is queued, and handled
+        ended_in_child(self)
 
     def summon_with(self, summon: Summon) -> None:
         """Say how to get a consumer when there is none; called under the lock, must not wait."""
         self._summon = summon
 
     def put(self, changes: Sequence[Change]) -> None:
-        """Take changes one by one."""
-        if not (self.wants_plain and self.backlog < _SHORT):
-            changes = [each.packed() if type(each) is Fresh else each for each in changes]
-        if not self._initial:
-            changes = [each for each in changes if not each.initial]
-        self._append(changes)
+        """Take changes one by one. Raises once all are queued or missed."""
+        plain = self.wants_plain and self.backlog < _SHORT
+        failure: BaseException | None = None
+        for change in changes:
+            if change.initial and not self._initial:
+                continue
+            try:
+                self._take(change, plain)
+            except BaseException as error:  # noqa: BLE001 - raised below, after the others
+                failure = error
         if self._consumer is not _AWAKE and self._has_items():
             self.rouse()
+        if failure is not None:
+            raise failure
 
     def put_changes(self, changes: ChangesWalk) -> None:
-        """Take the changes of a relist, or a first state."""
-        if self._initial or not changes.initial:
-            self._append_changes(changes)
-            self.rouse()
+        """Take the changes of a relist, or a first state. Raises once all are queued or missed."""
+        if changes.initial and not self._initial:
+            return
+        if self._missed or not self._takes_whole(changes):
+            self.put(changes.steps())
+            return
+        try:
+            self._append_walk(changes)
+        except BaseException:
+            self._missed.update((change.key, change) for change in changes.steps())
+            raise
+        self.rouse()
 
     def put_walk(self, walk: Walk) -> None:
-        """Take a late replay or a resync."""
+        """Take a late replay or a resync. If it raises, nothing of it was taken."""
         if len(walk):
             self._append_walk(walk)
             self.rouse()
 
     def mark(self, reached: Callable[[], None]) -> None:
         """Have ``reached`` called once all that is queued now was handled; at once if nothing."""
-        if self.backlog:
-            self._append_mark(Mark(reached))
+        if self._missed:
+            self._late.append(reached)
+        elif self.backlog:
+            try:
+                self._append_mark(Mark(reached))
+            except BaseException:
+                self._late.append(reached)
+                raise
             self.rouse()
         else:
             reached()
+
+    @property
+    def missed(self) -> bool:
+        """There are changes, or marks, that could not be queued: `catch_up`."""
+        return bool(self._missed or self._late)
+
+    def catch_up(self) -> None:
+        """Try again to queue what was missed. Under the lock; raises as ``put`` does."""
+        missed = tuple(self._missed.values())
+        self._missed = {}
+        try:
+            self.put(missed)
+        finally:
+            while self._late and not self._missed:
+                self.mark(self._late.pop(0))
+
+    def _take(self, change: Change, plain: bool) -> None:
+        """Queue one change; if that raises it is missed, and nothing else has changed."""
+        key = change.key
+        step: Change | None = change
+        if self._missed and key in self._missed:
+            step = merged(self._missed[key], change)
+            del self._missed[key]
+        elif not plain and type(change) is Fresh:
+            step = change.packed()
+        if step is None:
+            return
+        try:
+            self._append(step)
+        except BaseException:
+            self._missed[key] = step
+            raise
 
     def rouse(self) -> None:
         """See to it that somebody looks at the queue. Under the lock."""
@@ -100,8 +162,8 @@ class HandlerQueue(ABC):
             self._consumer = Consumer.AWAKE
             self._bell.release()  # held: ``wait`` saw to that before it said WAITING
         elif self._consumer is Consumer.ABSENT:
-            self._consumer = Consumer.AWAKE
             self._summon()
+            self._consumer = Consumer.AWAKE  # last: a consumer that could not be summoned is absent
 
     def wait(self, timeout: float | None) -> bool:
         """Sleep until there is work, the queue is closed, or the timeout; False is the timeout.
@@ -132,28 +194,26 @@ class HandlerQueue(ABC):
     def close(self) -> int:
         """Take and give nothing more; the number of steps that this leaves untold."""
         dropped = self.backlog - (self._hand is not None)
-        self.abandon()
+        self.closed = True
+        self._empty()
         if self._consumer is Consumer.WAITING:
             self.rouse()
         return max(0, dropped)
 
-    def abandon(self) -> None:
-        """Close without the lock, where nobody waits: for what is collected as garbage.
-
-        The collector may run in the middle of anything, even of ``publish`` on this queue, and
-        taking a lock there could be for ever. Two assignments are safe: what is appended to the
-        items that were taken away is never told.
-        """
-        self.closed = True
+    def _empty(self) -> None:
         self._clear()
+        self._missed = {}
+        self._late = []
 
-    def after_fork(self) -> None:
-        """In a child, where no consumer lives, and a parent's thread may have held the bell."""
+    def _after_fork(self) -> None:
+        """No consumer lives, unless it is the thread that forked: that one sees the end."""
         self.closed = True
-        self._consumer = Consumer.AWAKE
-        self._bell = threading.Lock()
+        before, self._bell = self._bell, threading.Lock()
         self._bell.acquire()
-        self._clear()
+        if self._consumer is Consumer.WAITING and before.locked():
+            before.release()
+        self._consumer = Consumer.AWAKE
+        self._empty()
 
     @abstractmethod
     def head(self) -> Change | None:
@@ -164,9 +224,9 @@ class HandlerQueue(ABC):
         """The head was told, or never will be. Without a head it does nothing."""
 
     @property
-    @abstractmethod
     def backlog(self) -> int:
         """The number of steps that are not yet handled."""
+        return 0 if self.closed else self._untold() + len(self._missed)
 
     @property
     @abstractmethod
@@ -174,13 +234,19 @@ class HandlerQueue(ABC):
         """A first state, late replay or resync is not yet finished."""
 
     @abstractmethod
-    def _append(self, changes: Sequence[Change]) -> None: ...
+    def _untold(self) -> int:
+        """The number of queued steps that are not yet handled."""
 
     @abstractmethod
-    def _append_changes(self, changes: ChangesWalk) -> None: ...
+    def _append(self, change: Change) -> None:
+        """Queue a change. If it raises, nothing has changed; so it is with the next."""
 
     @abstractmethod
     def _append_walk(self, walk: Walk) -> None: ...
+
+    @abstractmethod
+    def _takes_whole(self, changes: ChangesWalk) -> bool:
+        """A relist's changes are queued as the one walk that they are, not one by one."""
 
     @abstractmethod
     def _append_mark(self, mark: Mark) -> None: ...
@@ -253,22 +319,22 @@ class OrderedQueue(HandlerQueue):
         else:
             items.popleft()
 
-    @property
-    def backlog(self) -> int:
+    def _untold(self) -> int:
         """All queued steps that were not handled."""
-        return 0 if self.closed else self._queued - self._told
+        return self._queued - self._told
 
     @property
     def walking(self) -> bool:
         """The last step of some walk was not yet handled."""
         return self._walks > self._walked
 
-    def _append(self, changes: Sequence[Change]) -> None:
-        self._items.extend(changes)
-        self._queued += len(changes)
+    def _append(self, change: Change) -> None:
+        self._items.append(change)
+        self._queued += 1
 
-    def _append_changes(self, changes: ChangesWalk) -> None:
-        self._append_walk(changes)
+    def _takes_whole(self, changes: ChangesWalk) -> bool:
+        del changes
+        return True
 
     def _append_walk(self, walk: Walk) -> None:
         self._items.append(walk)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dyninformer.forks import ended_in_child
 from dyninformer.waking import Flag
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ class Sync:
     def __init__(self) -> None:
         self.reached = False  # never false again
         self._settled = Flag()
+        ended_in_child(self)
 
     def reach(self) -> None:
         """Everything of the first state was handled."""
@@ -32,9 +34,7 @@ class Sync:
         self._settled.wait(timeout)
         return self.reached
 
-    def after_fork(self) -> None:
-        """In a child: a parent's thread may have held what a wait needs."""
-        self._settled = Flag()
+    def _after_fork(self) -> None:
         self._settled.set()
 
 

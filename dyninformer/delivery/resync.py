@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
+from dyninformer.forks import ended_in_child
 from dyninformer.threads import runs_for, spawn
 from dyninformer.waking import Flag
 
@@ -62,6 +63,7 @@ class Timers:
         self._thread: threading.Thread | None = None
         self._running = False  # set and unset by the thread
         self._stopped = False
+        ended_in_child(self, "_lock")
 
     def call_later(self, delay: float, act: Act) -> Timer:
         """Call ``act`` once, after ``delay`` seconds. What it raises is logged.
@@ -102,10 +104,8 @@ class Timers:
         thread.join(timeout)
         return not thread.is_alive()
 
-    def after_fork(self) -> None:
-        """In a child, where the thread does not live."""
-        self._lock = threading.Lock()
-        self._changed = Flag()
+    def _after_fork(self) -> None:
+        """The thread does not live."""
         self._heap = []
         self._thread = None
         self._running = False
@@ -120,7 +120,7 @@ class Timers:
         while (timer := self._next()) is not None:
             try:
                 timer.act()
-            except Exception:  # noqa: BLE001 - the other timers are to be called all the same
+            except BaseException:  # noqa: BLE001 - SystemExit, too: the other timers are to go on
                 _log.exception("a timer failed")
 
     def _next(self) -> Timer | None:

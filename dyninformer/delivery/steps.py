@@ -79,6 +79,10 @@ class ChangesWalk(Walk):
         """The change at this place."""
         return self._changes[at]
 
+    def steps(self) -> Sequence[Change]:
+        """All of them."""
+        return self._changes
+
     def keys(self) -> Keys:
         """The changed keys."""
         return [change.key for change in self._changes]

@@ -37,12 +37,15 @@ class EventStream:
         self,
         store: Store,
         queue: HandlerQueue,
-        close: Callable[[HandlerQueue], None],
+        close: Callable[[], None],
+        forget: Callable[[], None],
         idle_timeout: float | None,
     ) -> None:
+        """``forget`` is called by a finalizer: it must take no lock, and wait for nobody."""
         self._store = store
         self._queue = queue
         self._close = close
+        self._forget = forget
         self.idle_timeout = idle_timeout
         """Seconds without an event after which it ends, None is never; may be set in between."""
         self._given = False  # the queue's head was returned to the caller
@@ -113,7 +116,7 @@ class EventStream:
 
     def close(self) -> None:
         """End it; again is fine. A thread that waits for an event sees the end at once."""
-        self._close(self._queue)
+        self._close()
 
     def __enter__(self) -> Self:
         return self
@@ -127,7 +130,10 @@ class EventStream:
         self.close()
 
     def __del__(self) -> None:
-        self._queue.abandon()
+        """Runs anywhere: in the middle of ``publish`` to this very stream, say."""
+        if not self._queue.closed:
+            self._queue.closed = True
+            self._forget()
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"backlog={self.backlog}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import _thread
 import logging
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from dyninformer.forks import ended_in_child
 from dyninformer.store.store import Store
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ class Summons:
         self._all: WeakSet[Worker] = WeakSet()
         self._wanted: set[Worker] = set()
         self.due = False
-        """There are threads to start: call one of the two methods that do it."""
+        """There are threads to start: call `start`."""
+        ended_in_child(self)
 
     def summon(self, worker: Worker) -> None:
         """Want a thread for a worker. Under the lock."""
@@ -73,24 +74,7 @@ class Summons:
             self.due = True
             raise
 
-    def start_aside(self) -> None:
-        """Start what is wanted from a thread of the moment, which nobody waits for.
-
-        For whoever holds the lock: ``_thread`` returns at once, unlike ``Thread.start``.
-        """
-        self.due = False
-        try:
-            _thread.start_new_thread(self._start_wanted, ())
-        except RuntimeError:
-            self.due = True  # the next change asks again
-
-    def _start_wanted(self) -> None:
-        self.due = True
-        self.start()
-
-    def after_fork(self) -> None:
-        """In a child, where none of the threads lives."""
-        for worker in tuple(self._all):
-            worker.after_fork()
+    def _after_fork(self) -> None:
+        """None of the threads lives."""
         self._wanted = set()
         self.due = False

@@ -10,6 +10,7 @@ from typing import Final
 from dyninformer.delivery.handlers import Handler
 from dyninformer.delivery.queue import HandlerQueue
 from dyninformer.delivery.summons import Summons
+from dyninformer.forks import ended_in_child
 from dyninformer.metrics import Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import spawn
@@ -50,11 +51,12 @@ class Worker:
         self._thread: threading.Thread | None = None  # the last that was active
         self._ended = Flag()  # no thread, and none was summoned
         self._ended.set()
+        ended_in_child(self)
 
     def summon(self) -> None:
         """Have a thread started for the queue, which has none. Under the lock."""
-        self._ended.clear()
         self._summons.summon(self)
+        self._ended.clear()
 
     def dismissed(self) -> None:
         """No thread will be started: the queue was closed before."""
@@ -85,11 +87,10 @@ class Worker:
             self._thread.join(deadline.left)
         return True
 
-    def after_fork(self) -> None:
-        """In a child, where the thread does not live."""
+    def _after_fork(self) -> None:
+        """The thread does not live."""
         self._active = False
         self._thread = None
-        self._ended = Flag()
         self._ended.set()
 
     def _run(self) -> None:

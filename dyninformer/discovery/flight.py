@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
 from typing import Generic, TypeVar
 
+from dyninformer.forks import ended_in_child
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -21,6 +23,7 @@ class SingleFlight(Generic[K, V]):
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards _flying
         self._flying: dict[K, Future[V]] = {}
+        ended_in_child(self, "_lock")
 
     def share(self, key: K, work: Callable[[], V]) -> V:
         """What ``work`` returns, be it called here or by somebody who came before."""
@@ -54,4 +57,8 @@ class SingleFlight(Generic[K, V]):
     def _land(self, key: K) -> None:
         """Before the outcome is told, so that who comes later asks anew."""
         with self._lock:
-            del self._flying[key]
+            self._flying.pop(key, None)
+
+    def _after_fork(self) -> None:
+        """What the parent's threads were asking is nobody's here."""
+        self._flying = {}

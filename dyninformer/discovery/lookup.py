@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +15,7 @@ from dyninformer.discovery.flight import SingleFlight
 from dyninformer.discovery.resources import ResolvedResource
 from dyninformer.discovery.survey import Server, Survey, asked, refusal
 from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
+from dyninformer.forks import ended_in_child
 from dyninformer.resource import GroupVersionResource
 
 KEPT = 300.0  # seconds for which what was found is believed
@@ -59,10 +58,8 @@ class Discovery:
         self._lock = threading.Lock()  # guards the three below; held for no I/O
         self._held: _Held | None = None
         self._epoch = 0
-        self._columns: TLRUCache[GroupVersionResource, Columns] = TLRUCache(
-            _COLUMNS_KEPT, _believed_until, timer=clock
-        )
-        _living.add(self)
+        self._columns = self._no_columns()
+        ended_in_child(self, "_surveying", "_lock")
 
     def resolve(self, text: str) -> ResolvedResource:
         """The resource that any spelling means.
@@ -129,10 +126,11 @@ class Discovery:
             self._epoch += 1
             self._columns.clear()
 
-    def after_fork(self) -> None:
-        """In a child process (S22): what the parent's threads were asking is nobody's here."""
-        self._surveying, self._lock = threading.Lock(), threading.Lock()
-        self._surveys, self._crds = SingleFlight(), SingleFlight()
+    def _after_fork(self) -> None:
+        self._columns = self._no_columns()  # a thread may have been in the middle of the others
+
+    def _no_columns(self) -> TLRUCache[GroupVersionResource, Columns]:
+        return TLRUCache(_COLUMNS_KEPT, _believed_until, timer=self._clock)
 
     def _all(self) -> Catalog:
         try:
@@ -187,14 +185,3 @@ def _believed_until(gvr: GroupVersionResource, found: Columns, now: float) -> fl
     """Columns that are not there may soon be: a CRD, or the right to see it."""
     del gvr
     return now + (KEPT if found else MISS_KEPT)
-
-
-def _free_in_child() -> None:
-    for discovery in list(_living):
-        discovery.after_fork()
-
-
-_living: weakref.WeakSet[Discovery] = weakref.WeakSet()
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_free_in_child)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import itertools
 import logging
-import os
 import random
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -20,6 +18,7 @@ from dyninformer.follow.agenda import Agenda
 from dyninformer.follow.held import ByResource, Held
 from dyninformer.follow.matching import Matches, matching, planned
 from dyninformer.follow.needs import CrdNews, Discovery, Informers, OnEvent
+from dyninformer.forks import ended_in_child
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import OwnThread, runs_for, spawn
@@ -80,7 +79,7 @@ class Follower:
         self._tried: set[GroupVersionResource] = set()  # since the last look, in vain
         self._unsubscribe: Callable[[], None] = _nothing
         self._thread: OwnThread | None = None
-        _followers.add(self)
+        ended_in_child(self, "_lock")
 
     def start(self) -> None:
         """Begin; `follow` does."""
@@ -157,13 +156,11 @@ class Follower:
         patterns = ", ".join(self.patterns)
         return f"<Follower of {patterns}: {len(self.resources())} resources>"
 
-    def after_fork(self) -> None:
-        """In a child process (S22): closed, with a fresh lock; what it held can be read."""
-        self._lock = threading.Lock()
-        self._progress = Bell()
+    def _after_fork(self) -> None:
+        """Closed; what it held can be read."""
         self._closed = True
         self._thread = None
-        self._held.after_fork()
+        self._progress.ring()
 
     # -- its thread ----------------------------------------------------------------------
 
@@ -254,14 +251,3 @@ _numbers = itertools.count(1)
 
 def _nothing() -> None:
     """There is nothing to end."""
-
-
-def _stop_in_child() -> None:
-    for follower in list(_followers):
-        follower.after_fork()
-
-
-_followers: weakref.WeakSet[Follower] = weakref.WeakSet()
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_stop_in_child)

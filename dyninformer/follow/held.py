@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dyninformer.follow.needs import Informer, Informers, OnEvent, Registration
+from dyninformer.forks import ended_in_child
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.watching.status import InformerState
@@ -66,6 +67,7 @@ class Held:
         self._lock = threading.Lock()  # guards _followed, and _closed's change
         self._followed: ByResource = {}
         self._closed = False
+        ended_in_child(self, "_lock")
 
     def now(self) -> ByResource:
         """A copy."""
@@ -108,9 +110,8 @@ class Held:
         for each in followed.values():
             self._let_go(each)
 
-    def after_fork(self) -> None:
-        """In a child process (S22): closed, with a fresh lock; what it held can be read."""
-        self._lock = threading.Lock()
+    def _after_fork(self) -> None:
+        """Closed; what it held can be read."""
         self._closed = True
 
     def _keep(self, gvr: GroupVersionResource, informer: Informer) -> bool:

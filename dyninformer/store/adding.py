@@ -20,7 +20,7 @@ def add_indexes(
     lock: RLock,
     codec: Codec,
     added: Mapping[str, IndexFunction],
-    failed: Callable[[str, Exception], None],
+    failed: Callable[[str, BaseException], None],
 ) -> None:
     """Build the indexes from what is held, and publish them when nothing is missing.
 
@@ -28,9 +28,8 @@ def add_indexes(
     which keys they wrote: those are complete, and the build passes them over. One thread at a
     time adds. If this raises, whatever the reason, all is as it was before.
     """
-    before = holdings.indexing
     alone = Indexing(added, failed)
-    enlarged = Indexing({**before.functions, **added}, failed)
+    enlarged = Indexing({**holdings.indexing.functions, **added}, failed)
     try:
         with lock:
             indexes = holdings.begin(enlarged)
@@ -44,5 +43,5 @@ def add_indexes(
             holdings.publish()
     except BaseException:
         with lock:
-            holdings.withdraw(before)
+            holdings.withdraw()
         raise

@@ -14,8 +14,8 @@ import msgspec
 import zstandard
 
 from dyninformer.errors import JSONPathError
+from dyninformer.forks import fresh_in_child
 from dyninformer.store.changes import Payload
-from dyninformer.store.fork_safety import fork_safe_lock
 from dyninformer.store.fresh_stack import on_fresh_stack
 from dyninformer.store.jsonpath.document import decoded
 from dyninformer.store.reading import PartialReader, text
@@ -46,6 +46,10 @@ class Identity(NamedTuple):
     uid: str
     version: str
 
+    def is_of_another_object(self, other: Identity) -> bool:
+        """Both uids are known, and differ."""
+        return bool(self.uid and other.uid and self.uid != other.uid)
+
 
 class Codec:
     """Packs and unpacks the entries of one store. Any thread may use it.
@@ -57,10 +61,11 @@ class Codec:
 
     def __init__(self, compress: bool = True) -> None:
         self._compress = compress
-        self._learning = fork_safe_lock()  # held by the one who trains; nobody waits for it
+        self._learning = threading.Lock()  # held by the one who trains; nobody waits for it
         self._contexts = _Contexts(None)  # replaced by others once there is a dictionary
         self.wants_sample = compress
         """A sample of `SAMPLE_SIZE` objects would make entries smaller."""
+        fresh_in_child(self, "_learning")
 
     def pack(self, data: bytes, identity: Identity | None = None) -> Payload:
         """The entry for an object's plain JSON.

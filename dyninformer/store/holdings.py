@@ -32,6 +32,7 @@ class Holdings:
         """The indexes that readers see."""
         self._indexes: Indexes = list(self.published.values())
         self._written: set[str] | None = None
+        self._published_indexing = indexing
         self.count = 0
 
     def get(self, key: str) -> Payload | None:
@@ -118,10 +119,11 @@ class Holdings:
         for index in self._indexes:
             index.complete = True
         self.published = dict(zip(self.indexing.functions, self._indexes, strict=True))
+        self._published_indexing = self.indexing
         self._written = None
 
-    def withdraw(self, indexing: Indexing) -> None:
-        """Give up the indexes that were begun, and go back to the functions of before."""
-        self.indexing = indexing
+    def withdraw(self) -> None:
+        """Give up the indexes that were begun and not published."""
+        self.indexing = self._published_indexing
         self._indexes = list(self.published.values())
         self._written = None

@@ -9,6 +9,7 @@ from dyninformer.options import IndexFunction
 from dyninformer.store.codec import read
 from dyninformer.store.jsonpath import JSONPath, PathIndex
 from dyninformer.store.reading import Head, PartialReader
+from dyninformer.threads import is_interrupt
 
 Object: TypeAlias = dict[str, Any]
 Texts: TypeAlias = list[str]
@@ -150,7 +151,7 @@ class Indexing:
     def __init__(
         self,
         functions: Mapping[str, IndexFunction],
-        failed: Callable[[str, Exception], None],
+        failed: Callable[[str, BaseException], None],
     ) -> None:
         """``failed`` is told the index and the error where a function raises (S18)."""
         self.functions = dict(functions)
@@ -195,7 +196,9 @@ class Indexing:
             try:
                 # Each gets an object of its own: it may keep or change it.
                 row[at] = _checked(function(read(data)))
-            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            except BaseException as error:  # a user's function may raise anything
+                if is_interrupt(error):
+                    raise
                 self._failed(name, error)
         return row
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Final, TypeAlias
 
 from cachetools import LRUCache
 
+from dyninformer.forks import ended_in_child
 from dyninformer.store.changes import Payload
 from dyninformer.store.codec import Codec
-from dyninformer.store.fork_safety import fork_safe_lock
 
 Object: TypeAlias = dict[str, Any]
 
@@ -24,8 +25,9 @@ class SharedObjects:
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
-        self._lock = fork_safe_lock()  # guards _cache: cachetools is not for several threads
+        self._lock = threading.RLock()  # guards _cache: cachetools is not for several threads
         self._cache: LRUCache[str, tuple[Payload, Object]] = LRUCache(_SIZE)
+        ended_in_child(self, "_lock")
 
     def get(self, key: str, payload: Payload) -> Object:
         """The object of an entry: the same dict each time, not to be changed."""
@@ -43,3 +45,6 @@ class SharedObjects:
                 return other[1]  # another thread was as fast: all have its dict
             self._cache[key] = (payload, obj)
         return obj
+
+    def _after_fork(self) -> None:
+        self._cache = LRUCache(_SIZE)  # a parent's thread may have been in the middle of the other

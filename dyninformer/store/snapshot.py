@@ -176,5 +176,5 @@ def _entries(lines: Iterator[bytes], codec: Codec, path: str | Path) -> ByNamesp
     return entries
 
 
-def _no_index(name: str, error: Exception) -> None:
+def _no_index(name: str, error: BaseException) -> None:
     """There are no index functions that could fail."""

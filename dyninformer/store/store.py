@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
+from dyninformer.forks import ended_in_child, lock_across_forks
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import IndexFunction, Transform
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.adding import add_indexes
 from dyninformer.store.changes import Change, Changes, Payload, Run
 from dyninformer.store.codec import SAMPLE_SIZE, Codec
-from dyninformer.store.fork_safety import fork_safe_lock
 from dyninformer.store.holdings import Holdings
 from dyninformer.store.indexers import (
     NAMESPACE,
@@ -67,17 +68,20 @@ class Store:
     ) -> None:
         self.gvr = gvr
         self.codec = codec or Codec()
-        self.lock = fork_safe_lock()
+        self.lock = lock_across_forks()
         self.on_changes = on_changes
         self._metrics = metrics
         self._metadata_only = metadata_only
         self._deciding = Deciding(self.codec)
         self._shared = SharedObjects(self.codec)
-        self._adding = fork_safe_lock()  # held by the one thread that adds indexers
+        # Held by the one thread that adds indexers, while it runs a user's functions: no fork
+        # waits for those.
+        self._adding = threading.RLock()
         self._index_failures: set[str] = set()
         functions = self._without_namespace(indexers or {})
         self.holdings = Holdings(Indexing(functions, self._index_failed))
         self._receiver = Receiver(self.holdings, transform, metadata_only)
+        ended_in_child(self)
 
     # What the reflectors' threads call.
 
@@ -144,7 +148,11 @@ class Store:
     def shared(self, key: str) -> Object | None:
         """The object of a key, decoded once and shared by all who ask: not to be changed."""
         payload = self.holdings.get(key)
-        return None if payload is None else self._shared.get(key, payload)
+        return None if payload is None else self.shared_of(key, payload)
+
+    def shared_of(self, key: str, payload: Payload) -> Object:
+        """The object of an entry, decoded once and shared by all who ask: not to be changed."""
+        return self._shared.get(key, payload)
 
     def view(self, namespace: str | None = None) -> View:
         """What is held at this moment, of one namespace or of all."""
@@ -219,6 +227,14 @@ class Store:
                 return
             add_indexes(holdings, self.lock, self.codec, added, self._index_failed)
 
+    def _after_fork(self) -> None:
+        """What another thread was adding is not added."""
+        if self._adding.acquire(blocking=False):  # nobody's, or this thread's, which goes on
+            self._adding.release()
+        else:
+            self._adding = threading.RLock()
+            self.holdings.withdraw()
+
     def _without_namespace(self, indexers: Mapping[str, IndexFunction]) -> dict[str, IndexFunction]:
         """The indexers but for the one that is always there, which may be named, not changed."""
         rest = dict(indexers)
@@ -250,7 +266,7 @@ class Store:
             raise self._unknown(name)
         return index
 
-    def _index_failed(self, name: str, error: Exception) -> None:
+    def _index_failed(self, name: str, error: BaseException) -> None:
         """An object is under nothing in an index whose function raised (S18)."""
         self._metrics.count("index_errors", self.gvr, index=name)
         if name not in self._index_failures:

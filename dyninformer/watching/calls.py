@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from dyninformer.errors import StoppedError
+from dyninformer.forks import ended_in_child, fresh_in_child
 from dyninformer.waking import Bell
 
 
@@ -30,6 +31,7 @@ class Wire:
         self._file: Any = None
         self._holders = 1
         self._wires = wires
+        ended_in_child(self, "_lock")
         try:
             wires.add(self)
         except BaseException:
@@ -81,12 +83,8 @@ class Wire:
             sock.close()
         self._wires.discard(self)
 
-    def abandon(self) -> None:
-        """In a child process after a fork: close what was inherited, with a fresh lock.
-
-        Never shut down: the connection is the parent's.
-        """
-        self._lock = threading.Lock()
+    def _after_fork(self) -> None:
+        """Close what was inherited, never shut it down: the connection is the parent's."""
         sock, self._socket = self._socket, None
         if sock is None:
             return
@@ -104,6 +102,7 @@ class Wires:
         self._lock = threading.Lock()  # guards _all and _ended
         self._all: set[Wire] = set()
         self._ended = False
+        ended_in_child(self, "_lock")
 
     def __len__(self) -> int:
         with self._lock:
@@ -133,12 +132,9 @@ class Wires:
         for wire in wires:
             wire.end()
 
-    def abandon(self) -> None:
-        """In a child process after a fork: close all, with a fresh lock."""
-        self._lock = threading.Lock()
-        wires, self._all = self._all, set()
-        for wire in wires:
-            wire.abandon()
+    def _after_fork(self) -> None:
+        """Each wire closes itself."""
+        self._ended, self._all = True, set()
 
 
 class Call:
@@ -154,6 +150,7 @@ class Call:
         self._ended = False
         self.fresh = False
         self.stage = "preparing"
+        fresh_in_child(self, "_lock")
 
     @property
     def ended(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from dyninformer.errors import StoppedError
+from dyninformer.forks import ended_in_child
 from dyninformer.watching.calls import Call
 from dyninformer.watching.replies import SocketReply
 from dyninformer.watching.transport import BrokenAnswerError, JsonReply, Request
@@ -43,6 +44,7 @@ class Conversation:
         self._lock = threading.Lock()  # guards _under_way and _closed
         self._under_way: dict[Call, SocketReply | None] = {}
         self._closed = False
+        ended_in_child(self, "_lock")
 
     def list(self, request: Request) -> SocketReply:
         """Ask for a collection."""
@@ -107,9 +109,8 @@ class Conversation:
                 reply.close()
         self._on_closed(self)
 
-    def abandon(self) -> None:
-        """In a child process after a fork: be closed, with a fresh lock; touch no socket."""
-        self._lock = threading.Lock()
+    def _after_fork(self) -> None:
+        """Closed; its sockets are the wires' to close."""
         self._closed = True
         self._under_way = {}
 

@@ -8,15 +8,16 @@ that they do, and says itself whether it can be relied on.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
+from dyninformer.forks import ended_in_child
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Changes
-from dyninformer.store.fork_safety import fork_safe_lock
 from dyninformer.store.store import Store
 from dyninformer.store.transforms import strip
 from dyninformer.watching.reflector import Reflector
@@ -75,13 +76,14 @@ class CrdWatch:
             on_status=self._tell,
             metrics=metrics,
         )
-        self._lock = fork_safe_lock()  # guards _subscribers, _started and _stopped
+        self._lock = threading.RLock()  # guards _subscribers, _started and _stopped
         self._subscribers: dict[object, tuple[str | None, Callback]] = {}
         self._started = False
         self._stopped = False
         # Of the reflector's thread alone:
         self._changed: set[str] = set()
         self._told_available = False
+        ended_in_child(self, "_lock")
 
     @property
     def available(self) -> bool:
@@ -134,6 +136,9 @@ class CrdWatch:
     def join(self, timeout: float | None = None) -> bool:
         """Wait until it has ended; false if it has not in time."""
         return self._reflector.join(timeout)
+
+    def _after_fork(self) -> None:
+        self._stopped = True
 
     # -- on the reflector's thread ---------------------------------------------------------
 

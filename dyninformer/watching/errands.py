@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from dyninformer.errors import StoppedError
+from dyninformer.forks import ended_in_child
 from dyninformer.waking import Deadline
 
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class Errands:
         self._shared: dict[str, _Errand] = {}
         self._numbers = set(range(1, most + 1))
         self._closed = False
+        ended_in_child(self, "_lock")
 
     def run(
         self,
@@ -102,9 +104,8 @@ class Errands:
         for errand in dropped:
             errand.result.cancel()
 
-    def abandon(self) -> None:
-        """In a child process after a fork: be closed, with a fresh lock and no threads."""
-        self._lock = threading.Lock()
+    def _after_fork(self) -> None:
+        """Closed, and without threads."""
         self._closed = True
         self._pending = deque()
         self._running = {}

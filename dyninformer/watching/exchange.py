@@ -5,10 +5,8 @@ It knows the official client only by what it is handed (`Origin`); `source` make
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import urllib3
 
 from dyninformer.errors import StoppedError
+from dyninformer.forks import ended_in_child
 from dyninformer.waking import Deadline
 from dyninformer.watching.calls import Call, Wires
 from dyninformer.watching.connections import (
@@ -93,7 +92,7 @@ class ClientExchange:
         self._credentials = Errands(f"dyninformer credentials for {host}", 1)
         self._connecting = Errands(f"dyninformer connecting to {host}", _MOST_CONNECTING)
         self._wires = Wires()
-        _exchanges.add(self)
+        ended_in_child(self, "_lock")
 
     def conversation(self) -> Conversation:
         """A conversation through this client."""
@@ -183,15 +182,9 @@ class ClientExchange:
         if private is not None:
             close_idle(private.manager)
 
-    def abandon(self) -> None:
-        """In a child process after a fork (S22): be closed; the connections are the parent's."""
-        self._lock = threading.Lock()
+    def _after_fork(self) -> None:
+        """Closed; the connections are the parent's (S22), and see to themselves."""
         self._closed = True
-        for conversation in self._conversations:
-            conversation.abandon()
-        self._credentials.abandon()
-        self._connecting.abandon()
-        self._wires.abandon()
 
     # -- inside --------------------------------------------------------------------------
 
@@ -238,15 +231,3 @@ def _ask(private: PrivateClient, request: Request, call: Call) -> urllib3.BaseHT
             )
         except RefusalError as refusal:
             return refusal.response
-
-
-_exchanges: weakref.WeakSet[ClientExchange] = weakref.WeakSet()
-
-
-def _abandon_all() -> None:
-    for exchange in list(_exchanges):
-        exchange.abandon()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_abandon_all)

@@ -7,7 +7,6 @@ here are only the thread, its waits and its ends.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from random import Random
 from typing import Protocol
 
 from dyninformer.errors import ConfigError, StoppedError, UnreachableError
+from dyninformer.forks import ended_in_child
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import OwnThread
@@ -94,12 +94,13 @@ class Reflector:
         )
         self._thread = OwnThread(owner, f"dyninformer reflector {scope}", self._run)
         self._runs = threading.Lock()  # taken by the thread, once
-        self._pid = os.getpid()
+        self._forked = False  # this is a child: the thread and the sockets are the parent's (S22)
         self._stopping = False  # set once, by any thread
         self._news = False  # of the CRD; set by any thread, taken back by the reflector's
         self._nudged = Flag()  # one of the two was set
         self._reply: Reply | None = None  # under way; only the reflector's thread sets it
         self._left: Reply | None = None  # the reply that `wake` closed
+        ended_in_child(self, "_runs")
 
     @property
     def scope(self) -> Scope:
@@ -119,7 +120,7 @@ class Reflector:
     def status(self) -> InformerStatus:
         """How it stands."""
         status = self._carrier.status()
-        if os.getpid() != self._pid:  # no thread survives a fork (S22)
+        if self._forked:
             return replace(status, state=InformerState.STOPPED, next_try=None)
         return status
 
@@ -130,15 +131,15 @@ class Reflector:
 
     def stop(self) -> None:
         """Have it end, wherever it is, within a second. Idempotent."""
-        if os.getpid() != self._pid:
-            return  # the sockets and the thread are the parent's
+        if self._forked:
+            return
         self._stopping = True
         self._nudged.set()
         self._transport.close()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until the thread has ended; false if it has not in time."""
-        if self._thread.ident is not None and os.getpid() == self._pid:
+        if self._thread.ident is not None and not self._forked:
             self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -154,6 +155,9 @@ class Reflector:
         if reply is not None and protocol.wants_to_leave(self._carrier.state, self._crd_seen()):
             self._left = reply
             reply.close()
+
+    def _after_fork(self) -> None:
+        self._forked = self._stopping = True
 
     # -- the thread ------------------------------------------------------------------------
 

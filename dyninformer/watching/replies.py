@@ -10,6 +10,7 @@ from typing import Any
 
 import urllib3
 
+from dyninformer.forks import fresh_in_child
 from dyninformer.watching.calls import Call
 from dyninformer.watching.chunked import BrokenChunksError, Dechunker
 from dyninformer.watching.failures import cut_off
@@ -39,6 +40,7 @@ class SocketReply:
         self._lock = threading.Lock()  # guards _reading and _over
         self._reading = False
         self._over = False
+        fresh_in_child(self, "_lock")
 
     @property
     def status(self) -> int:

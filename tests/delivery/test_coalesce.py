@@ -12,6 +12,7 @@ from dyninformer.delivery.coalesce import CoalescingQueue
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.queue import Consumer, HandlerQueue, OrderedQueue
 from dyninformer.delivery.steps import ChangesWalk, ViewWalk
+from dyninformer.store.transforms import strip
 from tests.delivery.room import GVR, Held, Room, until
 
 
@@ -78,6 +79,24 @@ def test_deleted_and_added_is_updated(room: Room, busy: Held, uid: str) -> None:
     busy.heard("UPDATED a x=6")
     assert busy.events[0].recreated == (uid == "other")
     assert busy.events[0].old is not None
+
+
+@pytest.mark.parametrize("uid", ["uid-a", "other"])
+def test_deleted_and_added_is_recreated_though_a_transform_took_the_uid(uid: str) -> None:
+    """S17: uid and version are those that the server sent."""
+    room = Room()
+    room.store.set_transform(strip("metadata.uid", "metadata.resourceVersion"))
+    room.sync("a", x=0)
+    stream = room.dispatcher.events(coalesce=True)
+    next(stream)
+    room.delete("a")
+    room.put("a", uid=uid, x=1)
+    event = next(stream)
+    assert event.type == "UPDATED"
+    assert event.recreated == (uid == "other")
+    assert event.object["metadata"] == {"name": "a"}
+    assert event.resource_version == "3"
+    room.close()
 
 
 def test_what_is_being_told_is_not_merged(room: Room, busy: Held) -> None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import gc
 import threading
 import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dyninformer.delivery import coalesce as coalescing
+from dyninformer.delivery import handlers
 from dyninformer.delivery.registration import Registration
+from dyninformer.delivery.steps import merged
 from dyninformer.errors import StoppedError
-from dyninformer.store.changes import Changes, InitialChanges
+from dyninformer.store.changes import Change, Changes, InitialChanges
+from dyninformer.store.codec import read
 from dyninformer.threads import spawn
 from tests.delivery.room import LONG, Held, Notes, Room, until
 
@@ -302,6 +309,75 @@ def test_no_callback_begins_after_remove_has_returned(room: Room) -> None:
     assert notes.lines == ["ADDED a x=0"]
 
 
+@pytest.mark.parametrize("kind", ["on_add", "on_update", "on_delete", "on_event"])
+def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_filtered(
+    room: Room, kind: str
+) -> None:
+    """S11: the filter had begun, and is the last that runs."""
+    reached, go_on = threading.Event(), threading.Event()
+    called: list[Any] = []
+
+    def admits(obj: dict[str, Any]) -> bool:
+        if obj["spec"].get("x") == 2:
+            reached.set()
+            assert go_on.wait(LONG)
+        return True
+
+    room.sync("a", x=1 if kind == "on_update" else 2)
+    handler = SimpleNamespace(**{kind: lambda *args: called.append(args)})
+    registration = room.dispatcher.add(handler, filter=admits)
+    if kind == "on_update":
+        room.put("a", x=2)
+    elif kind == "on_delete":
+        room.delete("a", x=2)
+    assert reached.wait(LONG)
+    registration.remove()
+    go_on.set()
+    until(lambda: not room.dispatcher.stuck())
+    assert called == []
+
+
+def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_decoded(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S11: of a handler that takes the two dicts and nothing else."""
+    reached, go_on = threading.Event(), threading.Event()
+    called: list[Any] = []
+
+    def slow(data: bytes) -> dict[str, Any]:
+        reached.set()
+        assert go_on.wait(LONG)
+        return read(data)
+
+    monkeypatch.setattr(handlers, "read", slow)
+    room.sync("a", x=1)
+    registration = room.dispatcher.add(on_update=lambda old, new: called.append(new))
+    room.put("a", x=2)
+    assert reached.wait(LONG)
+    registration.remove()
+    go_on.set()
+    until(lambda: not room.dispatcher.stuck())
+    assert called == []
+
+
+def test_a_handler_that_removes_itself_hears_of_that_event_no_more(room: Room) -> None:
+    """S11: one with two callbacks for an event is removed by the first."""
+    heard: list[str] = []
+    registrations: list[Registration] = []
+
+    def once(obj: Any) -> None:
+        heard.append("on_add")
+        registrations[0].remove()
+
+    with room.store.lock:
+        registrations.append(
+            room.dispatcher.add(on_add=once, on_event=lambda event: heard.append("on_event"))
+        )
+        room.put("a")
+    until(lambda: heard and not room.dispatcher.stuck())
+    assert heard == ["on_add"]
+
+
 def test_a_handler_can_remove_itself(room: Room) -> None:
     """From its own callback, which is its last."""
     heard: list[str] = []
@@ -448,3 +524,144 @@ def test_a_first_state_costs_ten_handlers_no_more_memory_than_one(room: Room) ->
     room.dispatcher.stop()
     for handler in handlers:
         handler.let_go()
+
+
+class Failing:
+    """Queues the changes of one subscriber only when it is told to."""
+
+    def __init__(self, room: Room, name: str) -> None:
+        subscribers = room.dispatcher._subscribers
+        self.queue = next(each.queue for each in subscribers if each.name == name)
+        self.works = False
+        self.refused = 0
+        for method in ("_append", "_append_walk", "_append_mark"):
+            setattr(self.queue, method, partial(self.act, getattr(self.queue, method)))
+
+    def act(self, append: Callable[[Any], None], what: Any) -> None:
+        """As the queue does, or not."""
+        if not self.works:
+            self.refused += 1
+            raise MemoryError
+        append(what)
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_a_change_that_one_handler_cannot_be_told_of_harms_nobody_else(
+    room: Room, caplog: pytest.LogCaptureFixture, coalesce: bool
+) -> None:
+    """It is later told what leads from the state that it knows to the one that is held."""
+    late, other = Notes(), Notes()
+    room.dispatcher.add(late, name="late", coalesce=coalesce)
+    room.dispatcher.add(other)
+    room.sync("a", "b", x=0)
+    late.heard("ADDED a x=0", "ADDED b x=0")
+    failing = Failing(room, "late")
+    room.put("a", x=1)
+    room.put("c", x=1)
+    room.delete("b", x=1)
+    room.put("a", x=2)
+    room.put("d", x=2)
+    room.delete("d", x=2)
+    other.heard(
+        *("ADDED a x=0", "ADDED b x=0", "UPDATED a x=1", "ADDED c x=1", "DELETED b x=0"),
+        *("UPDATED a x=2", "ADDED d x=2", "DELETED d x=2"),
+    )
+    until(lambda: "late could not be told of a change" in caplog.text)
+    assert late.lines == ["ADDED a x=0", "ADDED b x=0"]
+    failing.works = True
+    room.put("e", x=3)
+    until(lambda: len(late.events) == 6)
+    assert sorted(late.lines[2:]) == [
+        "ADDED c x=1",
+        "ADDED e x=3",
+        "DELETED b x=0",
+        "UPDATED a x=2",
+    ]
+    update = next(event for event in late.events if event.type == "UPDATED")
+    assert update.old is not None
+    assert update.old["spec"] == {"x": 0}
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_what_could_not_be_told_at_once_is_told_without_another_change(
+    room: Room, coalesce: bool
+) -> None:
+    """And before that the handler has not synced."""
+    late = Notes()
+    registration = room.dispatcher.add(late, name="late", coalesce=coalesce)
+    failing = Failing(room, "late")
+    with room.store.lock:  # so that what is left to another thread waits
+        room.sync("a", "b", x=0)
+        failing.works = True
+        assert failing.refused
+        assert registration.backlog == 2
+        assert not registration.has_synced()
+    late.heard("ADDED a x=0", "ADDED b x=0")
+    assert registration.wait_for_sync(LONG)
+    assert all(event.initial for event in late.events)
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_a_sync_that_one_handler_cannot_be_told_of_is_told_later(
+    room: Room, coalesce: bool
+) -> None:
+    """The others have synced, and so has this one, at the next change at the latest."""
+    late, other = Held(), Notes()
+    registration = room.dispatcher.add(late, name="late", coalesce=coalesce)
+    others = room.dispatcher.add(other)
+    room.relist("a", first=True)
+    failing = Failing(room, "late")
+    room.dispatcher.synced()
+    assert failing.refused
+    assert others.wait_for_sync(LONG)
+    failing.works = True
+    late.let_go()
+    room.put("b")
+    assert registration.wait_for_sync(LONG)
+    until(lambda: len(late.events) == 2)
+
+
+@pytest.mark.parametrize("coalesce", [False, True])
+def test_a_relist_that_one_handler_cannot_be_told_of_is_told_later(
+    room: Room, coalesce: bool
+) -> None:
+    """Object by object."""
+    late, other = Notes(), Notes()
+    room.dispatcher.add(late, name="late", coalesce=coalesce)
+    room.dispatcher.add(other)
+    room.sync("a", "b", x=0)
+    late.heard("ADDED a x=0", "ADDED b x=0")
+    failing = Failing(room, "late")
+    room.relist("b", "c", x=1)
+    other.heard("ADDED a x=0", "ADDED b x=0", "DELETED a x=0", "UPDATED b x=1", "ADDED c x=1")
+    failing.works = True
+    room.relist("b", "c", "d", x=1)
+    until(lambda: len(late.events) == 6)
+    assert sorted(late.lines[2:]) == [
+        "ADDED c x=1",
+        "ADDED d x=1",
+        "DELETED a x=0",
+        "UPDATED b x=1",
+    ]
+
+
+def test_a_stream_that_is_dropped_while_it_is_told_harms_nobody_else(
+    room: Room, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its finalizer runs in the middle of `publish`, where the collector may run it."""
+    streams = [room.dispatcher.events(coalesce=True)]
+    notes = Notes()
+    room.dispatcher.add(notes)
+    room.put("a")
+    room.put("b")
+
+    def dropping(first: Change, then: Change) -> Change | None:
+        streams.clear()
+        return merged(first, then)
+
+    monkeypatch.setattr(coalescing, "merged", dropping)
+    room.store.apply_all([("DELETED", room.received("a")), ("DELETED", room.received("b"))])
+    assert streams == []
+    notes.heard("ADDED a", "ADDED b", "DELETED a", "DELETED b")
+    until(lambda: list(room.dispatcher.backlog) == ["Notes"])
+    assert caplog.text == ""

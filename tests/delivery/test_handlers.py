@@ -172,12 +172,17 @@ def test_a_filter_is_consistent_when_changes_are_merged(room: Room) -> None:
     assert len(notes.events) == 4
 
 
-def test_a_filter_that_raises_costs_that_event_alone(room: Room, caplog: Any) -> None:
-    """It is the handler's failure as any other."""
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit("x"), KeyboardInterrupt()])
+def test_a_filter_that_raises_costs_that_event_alone(
+    room: Room, caplog: Any, error: BaseException
+) -> None:
+    """It is the handler's failure as any other, whatever it raises."""
     notes = Notes()
 
     def picky(obj: Object) -> bool:
-        return bool(obj["spec"]["x"])
+        if "x" not in obj["spec"]:
+            raise error
+        return True
 
     room.dispatcher.add(notes, filter=picky, name="picky")
     room.put("a")

@@ -163,7 +163,27 @@ def test_a_stream_that_nobody_holds_is_unsubscribed(room: Room, how: str) -> Non
         room.put("b")
     else:
         room.relist("b", "c")
-    assert room.dispatcher.backlog == {}
+    until(lambda: room.dispatcher.backlog == {})
+
+
+def test_streams_that_are_dropped_while_nothing_changes_are_unsubscribed(room: Room) -> None:
+    """However many, by a thread that holds the informer's lock, and their resyncs with them."""
+    room.sync("a")
+    with room.store.lock:
+        for _ in range(100):
+            next(iter(room.dispatcher.events()))
+        assert threading.active_count() < 50
+    until(lambda: room.dispatcher.backlog == {})
+
+
+def test_the_resync_of_a_dropped_stream_is_not_waited_for() -> None:
+    """Its timer goes with it."""
+    room = Room(resync=5)
+    stream = room.dispatcher.events()
+    assert len(room.timers.waiting) == 1
+    del stream
+    until(lambda: room.timers.waiting == [])
+    room.close()
 
 
 def test_no_thread_is_behind_a_stream(room: Room) -> None:

@@ -111,7 +111,6 @@ def test_after_a_fork_the_child_is_told_nothing_and_waits_for_nothing(room: Room
     child = os.fork()
     if child == 0:
         try:
-            room.dispatcher.after_fork()
             ends = [
                 registration.wait_for_sync() is False,
                 list(stream) == [],

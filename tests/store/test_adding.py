@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from dyninformer.errors import OptionsConflictError
+from dyninformer.store.codec import Codec
 from dyninformer.store.store import Store
 from dyninformer.store.transforms import Object
-from tests.store.objects import WIDGETS, add, delete, relist, widget
+from tests.store.objects import WIDGETS, add, delete, held, relist, widget
+
+LONG = 30.0  # seconds after which a test that waits has failed
 
 
 class Worker(threading.Thread):
@@ -82,26 +87,131 @@ def indexed(store: Store, name: str) -> dict[str, list[str]]:
     return {value: sorted(store.index_keys(name, value)) for value in store.index_values(name)}
 
 
-def test_s15_indexes_added_while_a_writer_writes_are_complete() -> None:
-    """Of paths and of functions; when the writer rests they equal a scan."""
-    store = Store(WIDGETS, indexers={"n": ".spec.n"})
-    add(store, *(numbered(index, index + 1) for index in range(300)))
-    writer = Worker(writing(store))
-    writer.start()
-    try:
-        for at in range(5):
-            store.add_indexers({f"m{at}": ".spec.m[*]"})
-            assert "all" in store.index_values(f"m{at}")
-        for at in range(5):
-            store.add_indexers({f"f{at}": lambda obj: obj["spec"]["m"]})
-            assert "all" in store.index_values(f"f{at}")
-    finally:
-        writer.end()
-    expected = scanned(store, lambda obj: obj["spec"]["m"])
-    for at in range(5):
-        assert indexed(store, f"m{at}") == expected
-        assert indexed(store, f"f{at}") == expected
-    assert indexed(store, "n") == scanned(store, lambda obj: [obj["spec"]["n"]])
+class Gate:
+    """A place in one thread's work where it is held up until it is let go on."""
+
+    def __init__(self) -> None:
+        self._thread = 0
+        self._reached, self._open = threading.Event(), threading.Event()
+
+    def pass_through(self) -> None:
+        """Stand still here, if this is the thread."""
+        if threading.get_ident() == self._thread:
+            self._reached.set()
+            assert self._open.wait(LONG)
+
+    @contextmanager
+    def held_up(self, work: Callable[[], object]) -> Iterator[None]:
+        """A thread does the work, and stands at the gate for as long as the block runs."""
+
+        def act() -> None:
+            self._thread = threading.get_ident()
+            work()
+
+        with ThreadPoolExecutor(1) as pool:
+            working = pool.submit(act)
+            try:
+                assert self._reached.wait(LONG)
+                yield
+            finally:
+                self._open.set()
+            working.result(LONG)
+
+
+class GatedCodec(Codec):
+    """A codec that stands still where entries are unpacked, or packed anew."""
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__()
+        self._gate = gate
+
+    def plain(self, payload: bytes) -> bytes:
+        """Wait, and then unpack."""
+        self._gate.pass_through()
+        return super().plain(payload)
+
+
+@pytest.mark.parametrize("how", ["path", "function"])
+@pytest.mark.parametrize("by", ["events", "a relist"])
+def test_s15_an_index_has_what_is_written_while_it_is_built(how: str, by: str) -> None:
+    """What was read for it before, and has changed or gone since, does not come back."""
+    gate = Gate()
+    store = Store(WIDGETS, codec=GatedCodec(gate))
+    old, new = ["all", "old"], ["all", "new"]
+    add(store, *(widget(name, 1, m=old) for name in ("kept", "moved", "gone", "anew")))
+
+    def read(obj: Object) -> list[str]:
+        gate.pass_through()
+        return list(obj["spec"]["m"])
+
+    index = ".spec.m[*]" if how == "path" else read
+    with gate.held_up(lambda: store.add_indexers({"m": index})):
+        assert list(store.get_indexers()) == ["namespace"]
+        if by == "events":
+            add(store, widget("moved", 2, m=new), widget("came", 3, m=new))
+            delete(store, widget("gone", 4))
+            delete(store, widget("anew", 5))
+            add(store, widget("anew", 6, uid="other", m=new))
+        else:
+            relist(store, widget("kept", 1, m=old))
+            changed = [widget(name, 7, m=new) for name in ("moved", "came", "anew")]
+            relist(store, widget("kept", 1, m=old), *changed)
+    for _ in range(2):
+        assert indexed(store, "m") == scanned(store, lambda obj: obj["spec"]["m"])
+        assert len(store.index_keys("m", "all")) == 4
+        assert store.index_keys("m", "old") == ["ns/kept"]
+        add(store, widget("moved", 8, m=[]), widget("moved", 9, m=new))
+
+
+@pytest.mark.parametrize("by", ["event", "relist", "update in a relist"])
+def test_s15_what_is_taken_while_an_index_is_added_is_in_it(by: str) -> None:
+    """An index is added after an object's values were read, and before the object is stored."""
+    gate = Gate()
+    store = Store(WIDGETS)
+    if by == "update in a relist":
+        add(store, widget("a", 1, n="old"))
+    state, early = store.relist(), store.receive(widget("a", 2, n="new"))
+    state.add(early)
+
+    def gated(obj: Object) -> list[str]:
+        gate.pass_through()
+        return [obj["spec"]["n"]]
+
+    store.add_indexers({"first": gated})
+    write = (lambda: store.apply("ADDED", early)) if by == "event" else (lambda: state.swap(False))
+    with gate.held_up(write):
+        store.add_indexers({"path": ".spec.n", "function": lambda obj: [obj["spec"]["n"]]})
+    for name in ("first", "path", "function"):
+        assert indexed(store, name) == {"new": ["ns/a"]}
+
+
+class GatedPacking(GatedCodec):
+    """A codec that stands still where an entry is packed again."""
+
+    def plain(self, payload: bytes) -> bytes:
+        """Unpack."""
+        return Codec.plain(self, payload)
+
+    def repacked(self, payload: bytes) -> bytes:
+        """Wait, and then pack."""
+        self._gate.pass_through()
+        return super().repacked(payload)
+
+
+def test_an_entry_that_is_written_while_it_is_compressed_stays_as_it_was_written() -> None:
+    """By a thread of another namespace; what was deleted does not come back."""
+    gate = Gate()
+    store = Store(WIDGETS, codec=GatedPacking(gate))
+    text = "what all of them have in common " * 20
+    names = ("kept", "changed", "gone")
+    add(store, *(widget(name, 1, "two", text=text) for name in names))
+    with gate.held_up(lambda: store.learn(lambda: [data for _, data in store.view().items()])):
+        add(store, widget("changed", 2, "two", text="new"))
+        delete(store, widget("gone", 3, "two"))
+    assert held(store, "two/changed")["spec"] == {"text": "new"}
+    assert store.keys() == ["two/kept", "two/changed"]
+    assert held(store, "two/kept")["spec"] == {"text": text}
+    assert (store.get("two/kept") or b"")[:1] == b"("
 
 
 def test_s15_threads_that_add_the_same_index_add_it_once() -> None:

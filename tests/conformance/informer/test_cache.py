@@ -6,6 +6,7 @@ import copy
 import logging
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -425,6 +426,37 @@ def test_s18_an_index_function_that_raises_leaves_the_object_under_nothing(
     assert len(found.lister) == 3
     assert counts["index_errors"] == 2
     assert len([r for r in caplog.records if "note" in r.getMessage()]) == 1
+
+
+@on_embedded
+@pytest.mark.parametrize("error", [SystemExit("no"), KeyboardInterrupt(), GeneratorExit()])
+def test_s18_whatever_an_index_function_raises_the_informer_goes_on(
+    running: Running, widgets: Collection, error: BaseException
+) -> None:
+    """In the first state, by an event, and while an index is added."""
+    widgets.fill("a")
+    counts = Counts()
+
+    def noted(obj: Object) -> list[str]:
+        if not obj["spec"].get("note"):
+            raise error
+        return [obj["spec"]["note"]]
+
+    found = running(indexers={"note": noted}, metrics=counts)
+    assert counts["index_errors"] == 1
+    seen(found.informer, widgets.fill("b")[0])
+    seen(found.informer, widgets.fill("c", note="fine")[0])
+    assert counts["index_errors"] == 2
+
+    def also_noted(obj: Object) -> list[str]:
+        return noted(obj)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(found.informer.add_indexers, {"also": also_noted}).result(30)
+    assert counts["index_errors"] == 4
+    for name in ("note", "also"):
+        assert found.informer.indexer.list_index_func_values(name) == ["fine"]
+    assert len(found.lister) == 3
 
 
 # -- S19: after the end ---
