@@ -68,7 +68,7 @@ class SharedIndexInformer:
         shared: Shared | None = None,
     ) -> None:
         self.gvr = gvr
-        self.options = options or ResourceOptions()
+        self.options = (options or ResourceOptions()).settled()
         self._owns_shared = shared is None
         self._shared = shared or Shared.connect(client, metrics=metrics)
         self._store = room.Store(

@@ -18,6 +18,7 @@ from dyninformer import (
     DynamicSharedInformerFactory,
     Event,
     GroupVersionResource,
+    ListOptions,
     OptionsConflictError,
     ResourceOptions,
     SharedIndexInformer,
@@ -27,6 +28,7 @@ from dyninformer import (
 )
 from dyninformer.testing import ApiServer
 from dyninformer.testing.client import dynamic_client
+from dyninformer.testing.faults import BlackHole
 from tests.conformance.shapes import ANYTHING, crd
 from tests.conformance.wire import until
 
@@ -156,7 +158,7 @@ def test_options_of_a_resource_are_over_those_of_the_factory(server: ApiServer) 
         used = factory.for_resource(CERTIFICATES, page_size=9).informer.options
         assert (used.namespaces, used.resync) == (("prod",), 30)
         assert (used.label_selector, used.page_size) == ("a=b", 9)
-        assert factory.for_resource(BLOCKS).informer.options.label_selector is None
+        assert factory.for_resource(BLOCKS).informer.options.label_selector == ""
 
 
 def test_other_options_conflict_and_the_same_do_not(
@@ -168,6 +170,24 @@ def test_other_options_conflict_and_the_same_do_not(
     assert factory.for_resource(CERTIFICATES) is found
     with pytest.raises(OptionsConflictError, match=r"'a=c'.*'a=b'.*factory\.remove"):
         factory.for_resource(CERTIFICATES, label_selector="a=c")
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"namespaces": ""}, {"label_selector": ""}, {"field_selector": ""}, {"page_size": 500},
+        {"compress": True}, {"watch_list": True}, {"metadata_only": False}, {"resync": 0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_meant_anyway_is_no_conflict(
+    factory: DynamicSharedInformerFactory, same: dict[str, Any]
+) -> None:
+    """To say it, or not to say it, before or after, is one and the same."""
+    found = factory.for_resource(BLOCKS)
+    assert factory.for_resource(BLOCKS, **same) is found
+    said = factory.for_resource(CERTIFICATES, **same)
+    assert factory.for_resource(CERTIFICATES) is said
 
 
 def test_indexers_of_later_calls_are_added(factory: DynamicSharedInformerFactory) -> None:
@@ -263,6 +283,39 @@ def test_wait_ends_with_the_factory(factory: DynamicSharedInformerFactory) -> No
     assert factory.wait(PATIENCE)
     thread.join()
     assert repr(factory) == "<DynamicSharedInformerFactory of 0 informers, stopped>"
+
+
+def test_one_that_was_stopped_keeps_no_other_from_starting(
+    server: ApiServer, factory: DynamicSharedInformerFactory
+) -> None:
+    """Nor from being synced, whether it had synced itself or not."""
+    stopped = factory.for_resource(CERTIFICATES)
+    factory.sync(PATIENCE)
+    assert stopped.informer.stop(5)
+    with server.faults.add(BlackHole(), resource="ipamblocks"):
+        never = factory.for_resource(BLOCKS)
+        factory.start()
+        assert never.informer.stop(5)
+    pods = factory.for_resource(PODS)
+    assert dict(factory.sync(PATIENCE)) == {CERTIFICATES: True, PODS: True}
+    assert pods.informer.has_synced()
+
+
+def test_a_start_that_fails_keeps_no_other_from_starting(server: ApiServer) -> None:
+    """What the tweak raised is raised, after the others were started."""
+    calls: list[ListOptions] = []
+
+    def tweak(options: ListOptions) -> None:
+        calls.append(options)
+        if len(calls) == 1:
+            raise KeyError("tweak")
+
+    with DynamicSharedInformerFactory(server.client(), tweak_list_options=tweak) as factory:
+        first, second = factory.for_resource(BLOCKS), factory.for_resource(PODS)
+        with pytest.raises(KeyError, match="tweak"):
+            factory.start()
+        assert (first.informer.is_started(), second.informer.is_started()) == (False, True)
+        assert factory.sync(PATIENCE)
 
 
 def test_what_is_not_there_can_be_removed(factory: DynamicSharedInformerFactory) -> None:
