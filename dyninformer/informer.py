@@ -99,7 +99,7 @@ class SharedIndexInformer:
         """Reads of the cache."""
         self.store = Store(self._store)
         """The cache by key, in client-go's words."""
-        self.indexer = Indexer(self._store)
+        self.indexer = Indexer(self._store, self.add_indexers)
         """The cache by key and by index, in client-go's words."""
         _informers.add(self)
 

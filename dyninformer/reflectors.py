@@ -65,6 +65,7 @@ class Reflectors:
             if self.started:
                 return
             if not self._reflectors:
+                self._shared.metrics.gauge("synced", self._gvr, 0)
                 self._reflectors = self._make()
             for each in self._reflectors:
                 each.start()
@@ -158,6 +159,7 @@ class Reflectors:
         self._changed.ring()
         if synced:  # after the informer itself: no handler is synced before it
             self._on_synced()
+            self._shared.metrics.gauge("synced", self._gvr, 1)
 
     def _tell_failure(self, error: Exception) -> None:
         if self._on_watch_error is not None:

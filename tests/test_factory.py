@@ -6,16 +6,20 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+import dyninformer
 from dyninformer import (
     AmbiguousResourceError,
     CacheSyncError,
     DynamicSharedInformerFactory,
+    DynInformerError,
     Event,
     GroupVersionResource,
     ListOptions,
@@ -321,6 +325,104 @@ def test_a_start_that_fails_keeps_no_other_from_starting(server: ApiServer) -> N
 def test_what_is_not_there_can_be_removed(factory: DynamicSharedInformerFactory) -> None:
     """It is gone already."""
     assert factory.remove(PODS)
+
+
+# -- signal handlers ---
+
+_LIBRARY = Path(dyninformer.__file__).parent
+Place = tuple[str, int]
+
+
+def interrupted_at(place: Place | None, act: Callable[[], object]) -> Callable[[], set[Place]]:
+    """Trace this thread: ``act`` comes in between, as a signal's handler does, before a line.
+
+    What is returned ends that, and gives the library's lines that were come by.
+    """
+    seen: set[Place] = set()
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        path = Path(frame.f_code.co_filename)
+        if not path.is_relative_to(_LIBRARY) or path.is_relative_to(_LIBRARY / "testing"):
+            return None
+        here = (frame.f_code.co_filename, frame.f_lineno)
+        if event == "line" and here not in seen:
+            seen.add(here)
+            if here == place:
+                act()
+        return trace
+
+    def end() -> set[Place]:
+        sys.settrace(None)
+        return seen
+
+    sys.settrace(trace)
+    return end
+
+
+ACTS: dict[str, Callable[[DynamicSharedInformerFactory, SharedIndexInformer], object]] = {
+    "resync": lambda factory, maps: maps.add_event_handler(on_add=print, resync=5).remove(),
+    "discovery": lambda factory, maps: factory.discovery.resources(),
+    "client": lambda factory, maps: factory.client,
+    "follow": lambda factory, maps: factory.follow("*.none").resources(),
+    "start": lambda factory, maps: [maps.start(), factory.status()],  # type: ignore[func-returns-value]
+    "remove": lambda factory, maps: factory.remove(maps.gvr),
+    "indexers": lambda factory, maps: maps.add_indexers({"x": list}),
+}
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_a_signal_handler_may_shut_down_wherever_it_comes(server: ApiServer, name: str) -> None:
+    """It runs on the thread that it interrupts, which may hold any lock: nobody waits for itself.
+
+    Shown at every line of the library that a thread comes by.
+    """
+
+    def once(place: Place | None) -> set[Place]:
+        factory = DynamicSharedInformerFactory(server.client(), metrics=Locked())
+        maps = factory.for_resource(PODS).informer
+        found: list[set[Place]] = []
+
+        def handle() -> None:
+            factory.status()
+            factory.remove(BLOCKS)
+            factory.shutdown(0)
+
+        def interrupted() -> None:
+            end = interrupted_at(place, handle)
+            try:
+                with suppress(DynInformerError):
+                    ACTS[name](factory, maps)
+            finally:
+                found.append(end())
+
+        thread = threading.Thread(target=interrupted, daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), f"it waits for itself: interrupted at {place}"
+        assert factory.shutdown(5)
+        return found[0]
+
+    places = once(None)
+    assert places
+    for place in sorted(places):
+        once(place)
+
+
+class Locked:
+    """Metrics as prometheus-client has them: under locks that cannot be taken twice."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
+        """Something happened."""
+        with self._lock:
+            pass
+
+    def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        """Something has this value now."""
+        with self._lock:
+            pass
 
 
 def test_a_program_that_forgets_to_shut_down_ends_all_the_same(server: ApiServer) -> None:

@@ -56,7 +56,7 @@ class Timers:
 
     def __init__(self, owner: object) -> None:
         self._owner = owner
-        self._lock = threading.Lock()  # guards all that follows
+        self._lock = threading.RLock()  # guards all that follows
         self._changed = Flag()  # wakes the thread
         self._heap: Heap = []
         self._thread: threading.Thread | None = None
@@ -104,7 +104,7 @@ class Timers:
 
     def after_fork(self) -> None:
         """In a child, where the thread does not live."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._changed = Flag()
         self._heap = []
         self._thread = None
@@ -120,7 +120,7 @@ class Timers:
         while (timer := self._next()) is not None:
             try:
                 timer.act()
-            except Exception:  # noqa: BLE001 - the other timers are to be called all the same
+            except BaseException:  # noqa: BLE001 - the other timers are to be called all the same
                 _log.exception("a timer failed")
 
     def _next(self) -> Timer | None:
@@ -128,7 +128,7 @@ class Timers:
         while True:
             self._changed.clear()  # before looking: what comes later sets it again
             with self._lock:
-                if not self._heap:
+                if self._stopped or not self._heap:
                     self._running = False
                     return None
                 left = self._heap[0].at - time.monotonic()

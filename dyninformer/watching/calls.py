@@ -24,7 +24,7 @@ class Wire:
     """
 
     def __init__(self, born: socket.socket, wires: Wires) -> None:
-        self._lock = threading.Lock()  # guards all below, but _number
+        self._lock = threading.RLock()  # guards all below, but _number
         self._number = born.fileno()
         self._socket: socket.socket | None = born.dup()
         self._file: Any = None
@@ -86,7 +86,7 @@ class Wire:
 
         Never shut down: the connection is the parent's.
         """
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         sock, self._socket = self._socket, None
         if sock is None:
             return
@@ -101,7 +101,7 @@ class Wires:
     """All connections of one client, those that lie idle too."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards _all and _ended
+        self._lock = threading.RLock()  # guards _all and _ended
         self._all: set[Wire] = set()
         self._ended = False
 
@@ -135,7 +135,7 @@ class Wires:
 
     def abandon(self) -> None:
         """In a child process after a fork: close all, with a fresh lock."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         wires, self._all = self._all, set()
         for wire in wires:
             wire.abandon()

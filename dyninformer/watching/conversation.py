@@ -40,7 +40,7 @@ class Conversation:
     ) -> None:
         self._exchange = exchange
         self._on_closed = on_closed
-        self._lock = threading.Lock()  # guards _under_way and _closed
+        self._lock = threading.RLock()  # guards _under_way and _closed
         self._under_way: dict[Call, SocketReply | None] = {}
         self._closed = False
 
@@ -109,7 +109,7 @@ class Conversation:
 
     def abandon(self) -> None:
         """In a child process after a fork: be closed, with a fresh lock; touch no socket."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = True
         self._under_way = {}
 

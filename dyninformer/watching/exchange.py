@@ -84,7 +84,7 @@ class ClientExchange:
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
-        self._lock = threading.Lock()  # guards _private, _conversations, _closed, _reloaded
+        self._lock = threading.RLock()  # guards _private, _conversations, _closed, _reloaded
         self._closed = False
         self._reloaded = float("-inf")
         self._private: PrivateClient | None = None
@@ -185,7 +185,7 @@ class ClientExchange:
 
     def abandon(self) -> None:
         """In a child process after a fork (S22): be closed; the connections are the parent's."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = True
         for conversation in self._conversations:
             conversation.abandon()

@@ -36,7 +36,7 @@ class SocketReply:
         self._host = host
         self._deadline = deadline
         self._on_over = on_over
-        self._lock = threading.Lock()  # guards _reading and _over
+        self._lock = threading.RLock()  # guards _reading and _over
         self._reading = False
         self._over = False
 
