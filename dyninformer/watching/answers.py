@@ -86,6 +86,16 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Crashed:
+    """Something raised on our own side that nobody expected, in the middle of whatever it was.
+
+    What was under way may be done by half: nothing of it is believed.
+    """
+
+    complaint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Part of a list or stream, as it came in one piece. At most one of the last four is set.
 
@@ -134,5 +144,16 @@ class Ended:
 
 
 Answer: TypeAlias = (
-    Begin | Stop | Due | CrdSeen | Opened | Refused | Lost | Batch | PageEnd | Document | Ended
+    Begin
+    | Stop
+    | Due
+    | CrdSeen
+    | Opened
+    | Refused
+    | Lost
+    | Crashed
+    | Batch
+    | PageEnd
+    | Document
+    | Ended
 )

@@ -20,7 +20,7 @@ from dyninformer.store.receiving import Received
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store
 from dyninformer.watching import protocol, requests
-from dyninformer.watching.answers import Answer, Batch, Lost, Opened, PageEnd
+from dyninformer.watching.answers import Answer, Batch, Crashed, Lost, Opened, PageEnd
 from dyninformer.watching.effects import (
     Apply,
     Ask,
@@ -160,6 +160,10 @@ class Carrier:
                 "requests", self.scope.gvr, verb=requests.verb(self.asked.want), code="none"
             )
         self.tell(Lost(complaint, silent))
+
+    def crash(self, complaint: str) -> None:
+        """Something raised that nobody expected, here or where the answer was read."""
+        self.tell(Crashed(complaint))
 
     def tell(self, answer: Answer) -> None:
         """One answer: the next state, and all its effects."""
@@ -306,7 +310,7 @@ class Carrier:
         kind = UnreachableError if report.unreachable else DynInformerError
         try:
             self._on_failure(kind(report.reason))
-        except Exception:
+        except BaseException:
             _logger.exception("%s: the watch error handler failed", self.scope)
 
 

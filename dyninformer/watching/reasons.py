@@ -85,6 +85,14 @@ def transform_failed(scope: Scope, complaint: str) -> Reason:
     )
 
 
+def crashed(scope: Scope, complaint: str) -> Reason:
+    """An error on our own side, see `answers.Crashed`."""
+    return Reason(
+        InformerTrouble.INTERNAL,
+        f"the reflector of {scope} failed ({short(complaint)}), see the log. It lists again.",
+    )
+
+
 def cut(scope: Scope) -> Reason:
     """A streaming list ended without its mark."""
     return Reason(
