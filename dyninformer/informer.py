@@ -26,7 +26,7 @@ from dyninformer.store import store as room
 from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
 from dyninformer.threads import runs_for
-from dyninformer.waiting import wait_for, wait_for_version
+from dyninformer.waiting import Written, wait_for, wait_for_version
 from dyninformer.waking import Deadline
 from dyninformer.watching.status import InformerStatus
 
@@ -259,13 +259,21 @@ class SharedIndexInformer:
         ``"jsonpath={.status.phase}=Running"``, ``"create"``, ``"delete"``), where a path may
         also have ``!=``, ``<``, ``<=``, ``>`` or ``>=`` behind it, or a function of the object.
         The object need not exist yet. After ``"delete"`` its last state is returned, ``{}`` if
-        there never was one. WaitTimeoutError holds the last state.
+        there never was one; another object of the same name, with another uid, is a deletion.
+        WaitTimeoutError holds the last state.
         """
         return wait_for(self, condition, name=name, namespace=namespace, timeout=timeout)
 
-    def wait_for_version(self, resource_version: str, timeout: float | None = None) -> None:
-        """Wait until the cache has seen a version: the one that a write of yours returned."""
-        wait_for_version(self, self._reflectors.wait_until, resource_version, timeout)
+    def wait_for_version(
+        self, written: Written, timeout: float | None = None, *, namespace: str | None = None
+    ) -> None:
+        """Wait until the cache has seen a write of yours.
+
+        ``written`` is what it returned, a dict or an object of the official client; or its
+        resourceVersion. Of several namespaces each has a stream of its own: the one that the
+        object is in decides, or ``namespace``; a version alone waits for all of them.
+        """
+        wait_for_version(self, self._reflectors, written, timeout, namespace)
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"

@@ -10,7 +10,7 @@ import pytest
 
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
-from dyninformer.testing.faults import HttpStatus
+from dyninformer.testing.faults import HttpStatus, Refuse
 from tests.cli.conftest import CRDS, SERVERS, Run
 from tests.cli.terminal import running
 
@@ -136,15 +136,33 @@ def test_objects_and_their_crd_may_come_later(
         assert wait.ends() == 0
 
 
+REPLACED = {
+    "apiVersion": "cert-manager.io/v1",
+    "kind": "Certificate",
+    "metadata": {"name": "replaced", "namespace": "prod"},
+    "spec": {"secretName": "x", "issuerRef": {"name": "ca"}},
+}
+SHORT_LIVED = {**REPLACED, "metadata": {"name": "short-lived", "namespace": "prod"}}
+
+
+def test_a_deletion_that_nobody_saw_is_one(server: ApiServer, kubeconfig: Path) -> None:
+    """While the server could not be reached the object went, and another came in its place."""
+    server.create(REPLACED)
+    args = ("wait", "cert/replaced", *PROD, "--for", "delete", "--timeout", "-1")
+    begun = len(server.requests)
+    with running(kubeconfig, *args) as wait:
+        until_watched(server, begun)
+        with server.faults.add(Refuse()):
+            server.restart()
+            server.delete("certificates/replaced", "prod")
+            server.create(REPLACED)
+        assert wait.ends() == 0
+        assert wait.output == met("replaced")
+
+
 def test_deletion_is_waited_for(server: ApiServer, kubeconfig: Path) -> None:
     """For as long as it takes, with a negative timeout."""
-    certificate = {
-        "apiVersion": "cert-manager.io/v1",
-        "kind": "Certificate",
-        "metadata": {"name": "short-lived", "namespace": "prod"},
-        "spec": {"secretName": "x", "issuerRef": {"name": "ca"}},
-    }
-    server.create(certificate)
+    server.create(SHORT_LIVED)
     args = ("wait", "cert/short-lived", *PROD, "--for", "delete", "--timeout", "-1")
     begun = len(server.requests)
     with running(kubeconfig, *args) as wait:
