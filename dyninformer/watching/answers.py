@@ -97,7 +97,7 @@ class Crashed:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Part of a list or stream, as it came in one piece. At most one of the last four is set.
+    """Part of a list or stream, as it came in one piece. At most one of its three ends is set.
 
     What is skipped, as stale or unusable, is not among the ``events``.
     """
@@ -115,8 +115,10 @@ class Batch:
     """It ends with an ERROR event."""
     broken: str = ""
     """It ends where the bytes make no sense; what is wrong with them."""
+    failed: int = 0
+    """On how many of the events' objects the transform failed."""
     failure: str = ""
-    """What the transform did to one of the objects, if it failed."""
+    """What it did to the first of those."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,6 +211,8 @@ class Carrier:
             state=_shown(state),
             synced=self.settled.memory.synced,
             objects=len(self._store),
+            untransformed=self._store.failed.count,
+            untransformed_reason=self._store.failed.first,
             listed=0 if apart is None else len(apart),
             expected=None if apart is None else self._expected,
             reason=memory.reason,

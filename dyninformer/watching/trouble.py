@@ -34,7 +34,7 @@ class InformerTrouble(StrEnum):
     INTERNAL = "internal"
     """An error in this process that nobody expected; its traceback is in the log."""
     TRANSFORM = "transform"
-    """The transform failed on an object of the first state."""
+    """The transform failed on too many objects of the first state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from dyninformer import EventType, GroupVersionResource
+from dyninformer.cli.awaited import Awaited
+from dyninformer.conditions import met_when
+from dyninformer.discovery import ResolvedResource
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
-from dyninformer.testing.faults import HttpStatus, Refuse
+from dyninformer.testing.faults import HttpStatus
 from tests.cli.conftest import CRDS, SERVERS, Run
 from tests.cli.terminal import running
 
@@ -136,28 +142,26 @@ def test_objects_and_their_crd_may_come_later(
         assert wait.ends() == 0
 
 
-REPLACED = {
+SHORT_LIVED = {
     "apiVersion": "cert-manager.io/v1",
     "kind": "Certificate",
-    "metadata": {"name": "replaced", "namespace": "prod"},
+    "metadata": {"name": "short-lived", "namespace": "prod"},
     "spec": {"secretName": "x", "issuerRef": {"name": "ca"}},
 }
-SHORT_LIVED = {**REPLACED, "metadata": {"name": "short-lived", "namespace": "prod"}}
 
 
-def test_a_deletion_that_nobody_saw_is_one(server: ApiServer, kubeconfig: Path) -> None:
-    """While the server could not be reached the object went, and another came in its place."""
-    server.create(REPLACED)
-    args = ("wait", "cert/replaced", *PROD, "--for", "delete", "--timeout", "-1")
-    begun = len(server.requests)
-    with running(kubeconfig, *args) as wait:
-        until_watched(server, begun)
-        with server.faults.add(Refuse()):
-            server.restart()
-            server.delete("certificates/replaced", "prod")
-            server.create(REPLACED)
-        assert wait.ends() == 0
-        assert wait.output == met("replaced")
+def test_a_deletion_that_nobody_saw_is_one() -> None:
+    """An object went while the server could not be reached, and another came in its place."""
+    certificates = ResolvedResource(
+        GroupVersionResource("cert-manager.io", "v1", "certificates"), "Certificate", True, "cert"
+    )
+    unused: Any = None
+    awaited = Awaited(certificates, unused, ["prod/a"], [met_when("delete")])
+    replaced: Any = SimpleNamespace(
+        key="prod/a", type=EventType.UPDATED, recreated=True, object={"metadata": {"name": "a"}}
+    )
+    assert list(awaited.take(replaced)) == ["certificate.cert-manager.io/a"]
+    assert awaited.all_met
 
 
 def test_deletion_is_waited_for(server: ApiServer, kubeconfig: Path) -> None:

@@ -64,7 +64,8 @@ BATCHES = st.builds(
     mark=st.booleans(),
     error=st.one_of(st.none(), st.none(), STATUSES),
     broken=st.sampled_from(["", "", "x"]),
-    failure=st.sampled_from(["", "", "", "y"]),
+    failed=st.sampled_from([0, 0, 0, 1]),
+    failure=st.just("y"),
 )
 DOCUMENTS = st.sampled_from(
     [
