@@ -361,7 +361,6 @@ def interrupted_at(place: Place | None, act: Callable[[], object]) -> Callable[[
 
 ACTS: dict[str, Callable[[DynamicSharedInformerFactory, SharedIndexInformer], object]] = {
     "resync": lambda factory, maps: maps.add_event_handler(on_add=print, resync=5).remove(),
-    "discovery": lambda factory, maps: factory.discovery.resources(),
     "client": lambda factory, maps: factory.client,
     "follow": lambda factory, maps: factory.follow("*.none").resources(),
     "start": lambda factory, maps: [maps.start(), factory.status()],  # type: ignore[func-returns-value]

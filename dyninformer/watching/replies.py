@@ -61,6 +61,10 @@ class SocketReply:
         except (urllib3.exceptions.HTTPError, HTTPException, OSError) as error:
             if not self._call.ended:
                 raise cut_off(error, self._host, self._deadline) from error
+        except AttributeError:
+            # Closed under its reader: by a signal handler that shuts down, on this very thread.
+            if not self._call.ended:
+                raise
         finally:
             self._free()
 
