@@ -135,18 +135,38 @@ class DynamicSharedInformerFactory:
         return self._registry.adopt(made)
 
     def start(self) -> None:
-        """Start the informers that are not started. Idempotent; never waits for the network."""
+        """Start the informers that are not started. Idempotent; never waits for the network.
+
+        One that was stopped by itself stays so. What one of them raises, a tweak's error say,
+        is raised once the others are started.
+        """
+        failed: list[Exception] = []
         for each in self._registry.all():
             if self._stopped.is_set():
                 break
-            each.informer.start()
+            try:
+                if not each.informer.is_stopped():
+                    each.informer.start()
+            except StoppedError:
+                continue  # stopped between the two
+            except Exception as error:  # noqa: BLE001 - raised below
+                failed.append(error)
         if self._stopped.is_set():
             raise StoppedError("this factory has been shut down: make a new one")
+        if failed:
+            raise failed[0]
 
     def wait_for_cache_sync(self, timeout: float | None = None) -> SyncResult:
-        """Wait until every started informer holds a whole state, or the time is over."""
+        """Wait until every started informer holds a whole state, or the time is over.
+
+        One that was stopped by itself before it held one never will: it is left out.
+        """
         deadline = Deadline(timeout)
-        started = [each for each in self._registry.all() if each.informer.is_started()]
+        started = [
+            each
+            for each in self._registry.all()
+            if each.informer.is_started() and (self._stopped.is_set() or _may_sync(each.informer))
+        ]
         for each in started:
             each.informer.wait_synced(deadline.left)
         return SyncResult((each.gvr, each.informer.has_synced()) for each in started)
@@ -294,6 +314,10 @@ class DynamicSharedInformerFactory:
         for wait in ends:
             left += wait(deadline.left)
         return left
+
+
+def _may_sync(informer: SharedIndexInformer) -> bool:
+    return informer.has_synced() or not informer.is_stopped()
 
 
 def _parsed(resource: Resource) -> GroupVersionResource:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from dyninformer.options import IndexFunction
@@ -53,7 +53,14 @@ class Indexer(Store):
 
     An index function is a JSONPath, as text or made by ``jsonpath_index`` or
     ``compound``, or a callable from an object to strings. ``namespace`` is always there.
+    ``add_indexers`` is the informer's, which knows whether it has stopped (S16).
     """
+
+    def __init__(
+        self, store: room.Store, add_indexers: Callable[[Mapping[str, IndexFunction]], None]
+    ) -> None:
+        super().__init__(store)
+        self._add_indexers = add_indexers
 
     def index(self, name: str, obj: Object) -> Objects:
         """The objects that share a value of the index with ``obj``, each once."""
@@ -81,5 +88,5 @@ class Indexer(Store):
         return self._store.get_indexers()
 
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
-        """Add indexes, also while the informer runs (S15)."""
-        self._store.add_indexers(indexers)
+        """Add indexes, also while the informer runs (S15); StoppedError once it has stopped."""
+        self._add_indexers(indexers)

@@ -24,7 +24,7 @@ from dyninformer.store import store as room
 from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
 from dyninformer.threads import runs_for
-from dyninformer.waiting import wait_for, wait_for_version
+from dyninformer.waiting import Written, wait_for, wait_for_version
 from dyninformer.waking import Deadline
 from dyninformer.watching.status import InformerStatus
 
@@ -66,7 +66,7 @@ class SharedIndexInformer:
         shared: Shared | None = None,
     ) -> None:
         self.gvr = gvr
-        self.options = options or ResourceOptions()
+        self.options = (options or ResourceOptions()).settled()
         self._owns_shared = shared is None
         self._shared = shared or Shared.connect(client, metrics=metrics)
         self._store = room.Store(
@@ -97,7 +97,7 @@ class SharedIndexInformer:
         """Reads of the cache."""
         self.store = Store(self._store)
         """The cache by key, in client-go's words."""
-        self.indexer = Indexer(self._store)
+        self.indexer = Indexer(self._store, self.add_indexers)
         """The cache by key and by index, in client-go's words."""
 
     # -- handlers ------------------------------------------------------------------------
@@ -256,13 +256,21 @@ class SharedIndexInformer:
         ``"jsonpath={.status.phase}=Running"``, ``"create"``, ``"delete"``), where a path may
         also have ``!=``, ``<``, ``<=``, ``>`` or ``>=`` behind it, or a function of the object.
         The object need not exist yet. After ``"delete"`` its last state is returned, ``{}`` if
-        there never was one. WaitTimeoutError holds the last state.
+        there never was one; another object of the same name, with another uid, is a deletion.
+        WaitTimeoutError holds the last state.
         """
         return wait_for(self, condition, name=name, namespace=namespace, timeout=timeout)
 
-    def wait_for_version(self, resource_version: str, timeout: float | None = None) -> None:
-        """Wait until the cache has seen a version: the one that a write of yours returned."""
-        wait_for_version(self, self._reflectors.wait_until, resource_version, timeout)
+    def wait_for_version(
+        self, written: Written, timeout: float | None = None, *, namespace: str | None = None
+    ) -> None:
+        """Wait until the cache has seen a write of yours.
+
+        ``written`` is what it returned, a dict or an object of the official client; or its
+        resourceVersion. Of several namespaces each has a stream of its own: the one that the
+        object is in decides, or ``namespace``; a version alone waits for all of them.
+        """
+        wait_for_version(self, self._reflectors, written, timeout, namespace)
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"

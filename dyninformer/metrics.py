@@ -6,13 +6,19 @@ of an empty method. `PrometheusMetrics` needs the extra ``metrics``.
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dyninformer.forks import fresh_in_child
 
 if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
+
+_log = logging.getLogger(__name__)
 
 COUNTERS: Final = {
     "requests": "Requests to the API server, by verb and code",
@@ -35,7 +41,10 @@ GAUGES: Final = {
 
 
 class Metrics(Protocol):
-    """Told of all in `COUNTERS` and `GAUGES`. Called from many threads; it must not raise."""
+    """Told of all in `COUNTERS` and `GAUGES`, from many threads.
+
+    What it raises is logged, once for each name, and harms nobody.
+    """
 
     def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
         """Something happened ``amount`` times."""
@@ -55,6 +64,57 @@ class _NoMetrics:
 NO_METRICS: Final[Metrics] = _NoMetrics()
 
 
+def contained(metrics: Metrics) -> Metrics:
+    """The same metrics, which may do whatever they like: see `_Contained`."""
+    if metrics is NO_METRICS or isinstance(metrics, _Contained):
+        return metrics
+    return _Contained(metrics)
+
+
+class _Contained:
+    """Hands on to a user's metrics: what those raise goes no further.
+
+    A signal handler that shuts down may come in the middle of a call, on the same thread, where
+    the user's lock (prometheus-client's, say) is taken. What it has to tell is told after that.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._failed: set[str] = set()
+        self._here = threading.local()  # ``waiting``: what is to be told, while a call goes on
+
+    def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
+        self._tell(name, partial(self._metrics.count, name, gvr, amount, **labels))
+
+    def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        self._tell(name, partial(self._metrics.gauge, name, gvr, value, **labels))
+
+    def _tell(self, name: str, call: Callable[[], None]) -> None:
+        waiting: deque[tuple[str, Callable[[], None]]] | None
+        waiting = getattr(self._here, "waiting", None)
+        if waiting is not None:
+            waiting.append((name, call))
+            return
+        self._here.waiting = waiting = deque([(name, call)])
+        try:
+            while waiting:
+                self._call(*waiting.popleft())
+        finally:
+            self._here.waiting = None
+
+    def _call(self, name: str, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            # On the main thread that may be an interrupt, or what a signal handler raises (S23).
+            mine = threading.current_thread() is threading.main_thread()
+            if mine and not isinstance(error, Exception):
+                raise
+            if name not in self._failed:
+                self._failed.add(name)
+                _log.exception("the metrics failed on %r (later failures are not logged)", name)
+
+
 class PrometheusMetrics:
     """Metrics as prometheus-client has them, each named ``dyninformer_...``.
 
@@ -70,7 +130,7 @@ class PrometheusMetrics:
             ) from error
         self._client = prometheus_client
         self._registry = registry or prometheus_client.REGISTRY
-        self._lock = threading.Lock()  # guards _made
+        self._lock = threading.RLock()  # guards _made
         self._made: dict[str, Any] = {}
         fresh_in_child(self, "_lock")
 

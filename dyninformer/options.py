@@ -150,14 +150,36 @@ class ResourceOptions:
         }
         return replace(defaults, **said, indexers={**defaults.indexers, **self.indexers})
 
+    def settled(self) -> ResourceOptions:
+        """These options, and where they say nothing, what is then meant.
+
+        So that one meaning has one spelling: nothing said and what is meant by that are equal.
+        """
+        return self.over(_MEANT)
+
     def conflicts(self, used: ResourceOptions) -> list[str]:
         """What these options ask for that ``used`` has otherwise, as ``name: asked, used``."""
-        found = []
+        found, settled = [], used.settled()
         for each in fields(self):
-            asked, had = getattr(self, each.name), getattr(used, each.name)
-            if each.name != "indexers" and asked is not None and asked != had:
+            asked, had = getattr(self, each.name), getattr(settled, each.name)
+            if each.name == "indexers" or asked is None or asked == had:
+                continue
+            if each.name != "namespaces" or set(asked) != set(had):  # in whatever order
                 found.append(f"{each.name}: now {asked!r}, before {had!r}")
         return found
+
+
+_MEANT: Final = ResourceOptions(
+    namespaces=ALL_NAMESPACES,
+    label_selector="",
+    field_selector="",
+    resync=0,
+    metadata_only=False,
+    page_size=DEFAULT_PAGE_SIZE,
+    watch_list=True,
+    compress=True,
+)
+"""What is meant where nobody said anything."""
 
 
 def options_from(given: Mapping[str, Any]) -> ResourceOptions:

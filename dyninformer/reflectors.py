@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from dyninformer.errors import StoppedError
 from dyninformer.forks import ended_in_child
-from dyninformer.options import DEFAULT_PAGE_SIZE, ListOptions, ResourceOptions
+from dyninformer.options import ALL_NAMESPACES, DEFAULT_PAGE_SIZE, ListOptions, ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.store.store import Store
@@ -67,6 +67,7 @@ class Reflectors:
             if self.started:
                 return
             if not self._reflectors:
+                self._shared.metrics.gauge("synced", self._gvr, 0)
                 self._reflectors = self._make()
             for each in self._reflectors:
                 each.start()
@@ -91,6 +92,23 @@ class Reflectors:
     def wait_until(self, condition: Callable[[], bool], timeout: float | None) -> bool:
         """Wait for what depends on how they stand; whether it is so then."""
         return self._changed.wait_for(condition, timeout)
+
+    def last_version(self, namespace: str | None = None) -> str:
+        """The newest version that was seen of a namespace, "" before its first state is held.
+
+        Without one, of all: the lowest, "" until all are synced. ValueError if the namespace is
+        none that is watched.
+        """
+        scopes = self._options.scopes
+        if namespace is None or scopes == ALL_NAMESPACES:
+            return self.status().resource_version
+        if namespace not in scopes:
+            raise ValueError(
+                f"the informer of {self._gvr} does not watch namespace {namespace!r}, but "
+                f"{', '.join(scopes)}: nothing of it will be seen"
+            )
+        found = [each for each in self._reflectors if each.scope.namespace == namespace]
+        return found[0].last_version if found and found[0].synced else ""
 
     def status(self) -> InformerStatus:
         """How they stand together, and why."""
@@ -154,6 +172,7 @@ class Reflectors:
         self._changed.ring()
         if synced:  # after the informer itself: no handler is synced before it
             self._on_synced()
+            self._shared.metrics.gauge("synced", self._gvr, 1)
 
     def _after_fork(self) -> None:
         self.stopped = True

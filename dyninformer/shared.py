@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from dyninformer.delivery.resync import Timers
-from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.metrics import NO_METRICS, Metrics, contained
 from dyninformer.waking import Deadline
 from dyninformer.watching.crds import CrdWatch
 from dyninformer.watching.source import Source
@@ -27,7 +27,7 @@ class Shared:
         self.owner = object()
         """Whose code the threads run, see `threads.runs_for`."""
         self.source = source
-        self.metrics = metrics
+        self.metrics = contained(metrics)
         self.timers = Timers(self.owner)
         self.crds = CrdWatch(source, owner=self.owner)
 

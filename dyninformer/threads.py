@@ -19,8 +19,12 @@ class OwnThread(threading.Thread):
         self.owner = owner
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end, with any timeout, ``inf`` too."""
-        super().join(bearable(timeout))
+        """Wait for its end, with any timeout, ``inf`` too.
+
+        Not for one that has not begun: a signal handler may come in the middle of its start.
+        """
+        if self.is_alive():
+            super().join(bearable(timeout))
 
 
 def spawn(owner: object, name: str, target: Callable[[], None]) -> OwnThread:

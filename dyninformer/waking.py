@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-
-from dyninformer.forks import fresh_in_child
+from contextlib import suppress
 
 
 def bearable(seconds: float | None) -> float:
@@ -49,18 +49,22 @@ class Deadline:
 
 
 class Bell:
-    """Wakes whoever waits for a condition to become true. Every method: from any thread."""
+    """Wakes whoever waits for a condition to become true. Every method: from any thread.
+
+    It has no lock, so that a finalizer or a signal handler may ring at any point, and whoever
+    rings may hold any lock: a deque's append, popleft and remove are one step each.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # guards _sleepers; a finalizer may ring meanwhile
-        self._sleepers: set[threading.Lock] = set()
-        fresh_in_child(self, "_lock")
+        self._sleepers: deque[threading.Lock] = deque()
 
     def ring(self) -> None:
         """Have all who wait look again."""
-        with self._lock:
-            sleepers, self._sleepers = self._sleepers, set()
-        for sleeper in sleepers:
+        for _ in range(len(self._sleepers)):  # who comes later looks again by himself
+            try:
+                sleeper = self._sleepers.popleft()
+            except IndexError:
+                return  # somebody else rings, and wakes the rest
             sleeper.release()
 
     def wait_for(self, condition: Callable[[], bool], timeout: float | None = None) -> bool:
@@ -73,16 +77,15 @@ class Bell:
             sleeper = threading.Lock()
             sleeper.acquire()
             try:
-                with self._lock:
-                    self._sleepers.add(sleeper)
+                self._sleepers.append(sleeper)
                 # Looked at again: it may have come true before there was anybody to wake.
                 if condition():
                     return True
                 if not sleeper.acquire(timeout=bearable(deadline.left)):
                     return condition()
             finally:
-                with self._lock:
-                    self._sleepers.discard(sleeper)
+                with suppress(ValueError):  # it was woken
+                    self._sleepers.remove(sleeper)
         return True
 
 

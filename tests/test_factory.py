@@ -6,18 +6,23 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+import dyninformer
 from dyninformer import (
     AmbiguousResourceError,
     CacheSyncError,
     DynamicSharedInformerFactory,
+    DynInformerError,
     Event,
     GroupVersionResource,
+    ListOptions,
     OptionsConflictError,
     ResourceOptions,
     SharedIndexInformer,
@@ -27,6 +32,7 @@ from dyninformer import (
 )
 from dyninformer.testing import ApiServer
 from dyninformer.testing.client import dynamic_client
+from dyninformer.testing.faults import BlackHole
 from tests.conformance.shapes import ANYTHING, crd
 from tests.conformance.wire import until
 
@@ -156,7 +162,7 @@ def test_options_of_a_resource_are_over_those_of_the_factory(server: ApiServer) 
         used = factory.for_resource(CERTIFICATES, page_size=9).informer.options
         assert (used.namespaces, used.resync) == (("prod",), 30)
         assert (used.label_selector, used.page_size) == ("a=b", 9)
-        assert factory.for_resource(BLOCKS).informer.options.label_selector is None
+        assert factory.for_resource(BLOCKS).informer.options.label_selector == ""
 
 
 def test_other_options_conflict_and_the_same_do_not(
@@ -168,6 +174,24 @@ def test_other_options_conflict_and_the_same_do_not(
     assert factory.for_resource(CERTIFICATES) is found
     with pytest.raises(OptionsConflictError, match=r"'a=c'.*'a=b'.*factory\.remove"):
         factory.for_resource(CERTIFICATES, label_selector="a=c")
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"namespaces": ""}, {"label_selector": ""}, {"field_selector": ""}, {"page_size": 500},
+        {"compress": True}, {"watch_list": True}, {"metadata_only": False}, {"resync": 0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_meant_anyway_is_no_conflict(
+    factory: DynamicSharedInformerFactory, same: dict[str, Any]
+) -> None:
+    """To say it, or not to say it, before or after, is one and the same."""
+    found = factory.for_resource(BLOCKS)
+    assert factory.for_resource(BLOCKS, **same) is found
+    said = factory.for_resource(CERTIFICATES, **same)
+    assert factory.for_resource(CERTIFICATES) is said
 
 
 def test_indexers_of_later_calls_are_added(factory: DynamicSharedInformerFactory) -> None:
@@ -265,9 +289,139 @@ def test_wait_ends_with_the_factory(factory: DynamicSharedInformerFactory) -> No
     assert repr(factory) == "<DynamicSharedInformerFactory of 0 informers, stopped>"
 
 
+def test_one_that_was_stopped_keeps_no_other_from_starting(
+    server: ApiServer, factory: DynamicSharedInformerFactory
+) -> None:
+    """Nor from being synced, whether it had synced itself or not."""
+    stopped = factory.for_resource(CERTIFICATES)
+    factory.sync(PATIENCE)
+    assert stopped.informer.stop(5)
+    with server.faults.add(BlackHole(), resource="ipamblocks"):
+        never = factory.for_resource(BLOCKS)
+        factory.start()
+        assert never.informer.stop(5)
+    pods = factory.for_resource(PODS)
+    assert dict(factory.sync(PATIENCE)) == {CERTIFICATES: True, PODS: True}
+    assert pods.informer.has_synced()
+
+
+def test_a_start_that_fails_keeps_no_other_from_starting(server: ApiServer) -> None:
+    """What the tweak raised is raised, after the others were started."""
+    calls: list[ListOptions] = []
+
+    def tweak(options: ListOptions) -> None:
+        calls.append(options)
+        if len(calls) == 1:
+            raise KeyError("tweak")
+
+    with DynamicSharedInformerFactory(server.client(), tweak_list_options=tweak) as factory:
+        first, second = factory.for_resource(BLOCKS), factory.for_resource(PODS)
+        with pytest.raises(KeyError, match="tweak"):
+            factory.start()
+        assert (first.informer.is_started(), second.informer.is_started()) == (False, True)
+        assert factory.sync(PATIENCE)
+
+
 def test_what_is_not_there_can_be_removed(factory: DynamicSharedInformerFactory) -> None:
     """It is gone already."""
     assert factory.remove(PODS)
+
+
+# -- signal handlers ---
+
+_LIBRARY = Path(dyninformer.__file__).parent
+Place = tuple[str, int]
+
+
+def interrupted_at(place: Place | None, act: Callable[[], object]) -> Callable[[], set[Place]]:
+    """Trace this thread: ``act`` comes in between, as a signal's handler does, before a line.
+
+    What is returned ends that, and gives the library's lines that were come by.
+    """
+    seen: set[Place] = set()
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        path = Path(frame.f_code.co_filename)
+        if not path.is_relative_to(_LIBRARY) or path.is_relative_to(_LIBRARY / "testing"):
+            return None
+        here = (frame.f_code.co_filename, frame.f_lineno)
+        if event == "line" and here not in seen:
+            seen.add(here)
+            if here == place:
+                act()
+        return trace
+
+    def end() -> set[Place]:
+        sys.settrace(None)
+        return seen
+
+    sys.settrace(trace)
+    return end
+
+
+ACTS: dict[str, Callable[[DynamicSharedInformerFactory, SharedIndexInformer], object]] = {
+    "resync": lambda factory, maps: maps.add_event_handler(on_add=print, resync=5).remove(),
+    "client": lambda factory, maps: factory.client,
+    "follow": lambda factory, maps: factory.follow("*.none").resources(),
+    "start": lambda factory, maps: [maps.start(), factory.status()],  # type: ignore[func-returns-value]
+    "remove": lambda factory, maps: factory.remove(maps.gvr),
+    "indexers": lambda factory, maps: maps.add_indexers({"x": list}),
+}
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_a_signal_handler_may_shut_down_wherever_it_comes(server: ApiServer, name: str) -> None:
+    """It runs on the thread that it interrupts, which may hold any lock: nobody waits for itself.
+
+    Shown at every line of the library that a thread comes by.
+    """
+
+    def once(place: Place | None) -> set[Place]:
+        factory = DynamicSharedInformerFactory(server.client(), metrics=Locked())
+        maps = factory.for_resource(PODS).informer
+        found: list[set[Place]] = []
+
+        def handle() -> None:
+            factory.status()
+            factory.remove(BLOCKS)
+            factory.shutdown(0)
+
+        def interrupted() -> None:
+            end = interrupted_at(place, handle)
+            try:
+                with suppress(DynInformerError):
+                    ACTS[name](factory, maps)
+            finally:
+                found.append(end())
+
+        thread = threading.Thread(target=interrupted, daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), f"it waits for itself: interrupted at {place}"
+        assert factory.shutdown(5)
+        return found[0]
+
+    places = once(None)
+    assert places
+    for place in sorted(places):
+        once(place)
+
+
+class Locked:
+    """Metrics as prometheus-client has them: under locks that cannot be taken twice."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
+        """Something happened."""
+        with self._lock:
+            pass
+
+    def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        """Something has this value now."""
+        with self._lock:
+            pass
 
 
 def test_a_program_that_forgets_to_shut_down_ends_all_the_same(server: ApiServer) -> None:

@@ -63,12 +63,12 @@ def test_all_objects_and_keys_are_listed(room: Store) -> None:
     assert sorted(store.list_keys()) == ["ns/a", "ns/b", "ns/c"]
     assert len(store) == 3
     assert bool(Cache(Store(WIDGETS)))
-    assert repr(Indexer(room)) == "<Indexer of widgets.v1.ex.io, 3 objects>"
+    assert repr(Indexer(room, room.add_indexers)) == "<Indexer of widgets.v1.ex.io, 3 objects>"
 
 
 def test_an_index_is_read_by_value(room: Store) -> None:
     """Objects, keys, and the values under which there is something."""
-    indexer = Indexer(room)
+    indexer = Indexer(room, room.add_indexers)
     assert names(indexer.by_index("color", "red")) == ["a", "b"]
     assert indexer.index_keys("color", "blue") == ["ns/b"]
     assert indexer.by_index("color", "green") == []
@@ -77,7 +77,7 @@ def test_an_index_is_read_by_value(room: Store) -> None:
 
 def test_what_shares_a_value_with_an_object_is_found_once(room: Store) -> None:
     """Though it shares several; the object itself need not be held."""
-    indexer = Indexer(room)
+    indexer = Indexer(room, room.add_indexers)
     assert names(indexer.index("color", widget("new", "blue", "red"))) == ["a", "b"]
     assert indexer.index("color", widget("new")) == []
     assert names(indexer.index("namespace", widget("new"))) == ["a", "b", "c"]
@@ -85,14 +85,14 @@ def test_what_shares_a_value_with_an_object_is_found_once(room: Store) -> None:
 
 def test_the_namespace_index_is_always_there(room: Store) -> None:
     """Also where no indexers were given."""
-    indexer = Indexer(room)
+    indexer = Indexer(room, room.add_indexers)
     assert sorted(indexer.index_keys("namespace", "ns")) == ["ns/a", "ns/b", "ns/c"]
     assert set(indexer.get_indexers()) == {"namespace", "color"}
 
 
 def test_an_index_can_be_added_later(room: Store) -> None:
     """By a function of the object; another function under a known name is a conflict."""
-    indexer = Indexer(room)
+    indexer = Indexer(room, room.add_indexers)
     indexer.add_indexers({"initial": lambda obj: [obj["metadata"]["name"][0].upper()]})
     assert indexer.index_keys("initial", "B") == ["ns/b"]
     with pytest.raises(OptionsConflictError, match="initial"):
@@ -102,7 +102,7 @@ def test_an_index_can_be_added_later(room: Store) -> None:
 @pytest.mark.parametrize("read", ["by_index", "index_keys", "index", "list_index_func_values"])
 def test_an_unknown_index_is_an_error_that_lists_the_known(room: Store, read: str) -> None:
     """Whatever is asked of it."""
-    indexer = Indexer(room)
+    indexer = Indexer(room, room.add_indexers)
     calls: dict[str, Any] = {
         "by_index": lambda: indexer.by_index("colour", "red"),
         "index_keys": lambda: indexer.index_keys("colour", "red"),

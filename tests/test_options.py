@@ -71,6 +71,19 @@ def test_conflicts_name_both_sides() -> None:
     assert ResourceOptions(resync=30, indexers={"x": ".x"}).conflicts(used) == []
 
 
+def test_what_was_not_said_is_what_is_meant_by_it() -> None:
+    """Said or not said, the meaning is the same; namespaces may come in any order."""
+    everything = ResourceOptions(
+        namespaces="", label_selector="", field_selector="", resync=0, metadata_only=False,
+        page_size=500, watch_list=True, compress=True,
+    )  # fmt: skip
+    assert ResourceOptions().settled() == everything
+    assert everything.conflicts(ResourceOptions()) == []
+    several = ResourceOptions(namespaces=["prod", "dev"])
+    assert ResourceOptions(namespaces=["dev", "prod"]).conflicts(several) == []
+    assert len(ResourceOptions(namespaces="dev").conflicts(several)) == 1
+
+
 def test_list_options_have_three_attributes() -> None:
     """A tweak that sets anything else is told what it may set."""
     options = ListOptions()

@@ -6,8 +6,10 @@ import threading
 from typing import Any
 
 import pytest
+from kubernetes import client
 
 from dyninformer import (
+    ResourceOptions,
     SharedIndexInformer,
     WaitTimeoutError,
 )
@@ -15,7 +17,7 @@ from dyninformer.indexer import Store
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus
 from dyninformer.waiting import wait_for
-from tests.config_maps import PATIENCE, write
+from tests.config_maps import MAPS, PATIENCE, write
 from tests.conformance.wire import until
 
 
@@ -87,6 +89,30 @@ def test_a_wait_for_a_deletion_returns_the_last_state(
     assert gone == made
 
 
+class ReplacedAtFirstSight(DeletedAtFirstSight):
+    """A cache whose object was deleted and made anew between two looks at it."""
+
+    def get_by_key(self, key: str) -> dict[str, Any] | None:
+        """What is held before, or after."""
+        first = not self._looked
+        found = super().get_by_key(key)
+        if first:
+            again = write(self._server, "a", x="2")
+            self._informer.wait_for_version(again["metadata"]["resourceVersion"], PATIENCE)
+        return found
+
+
+def test_another_object_of_the_same_name_is_a_deletion(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """The wait has never seen the name without an object; it returns the old one's last state."""
+    made = write(server, "a", x="1")
+    synced.wait_for_version(made["metadata"]["resourceVersion"], PATIENCE)
+    proxy: Any = Proxy(synced, ReplacedAtFirstSight(server, synced))
+    gone = wait_for(proxy, "delete", name="a", namespace="default", timeout=PATIENCE)
+    assert gone == made
+
+
 def test_a_deletion_of_what_never_was_is_over(synced: SharedIndexInformer) -> None:
     """There is no last state to return."""
     assert synced.wait_for("delete", name="never", namespace="default", timeout=0) == {}
@@ -153,3 +179,47 @@ def test_a_version_that_does_not_come_is_an_error(synced: SharedIndexInformer) -
     """It says where the cache is."""
     with pytest.raises(WaitTimeoutError, match="it is at"):
         synced.wait_for_version("999999999999", 0.05)
+
+
+@pytest.mark.parametrize("form", ["object", "namespace", "instance", "model"])
+def test_the_namespace_of_a_write_decides(server: ApiServer, form: str) -> None:
+    """Of several: the streams of the others may not have come so far for a long time."""
+    options = ResourceOptions(namespaces=["default", "kube-system"])
+    informer = SharedIndexInformer(server.client(), MAPS, options)
+    informer.start()
+    assert informer.wait_synced(PATIENCE)
+    made = write(server, "a", x="1")
+    version = made["metadata"]["resourceVersion"]
+    if form == "namespace":
+        informer.wait_for_version(version, PATIENCE, namespace="default")
+    elif form == "object":
+        informer.wait_for_version(made, PATIENCE)
+    elif form == "instance":
+        maps = server.client().resources.get(api_version="v1", kind="ConfigMap")
+        informer.wait_for_version(maps.get("a", "default"), PATIENCE)
+    else:
+        core = client.CoreV1Api(server.client().client)
+        informer.wait_for_version(core.read_namespaced_config_map("a", "default"), PATIENCE)
+    assert informer.lister.get("a", "default") == made
+    with pytest.raises(WaitTimeoutError, match=r"in namespace kube-system .* it is at"):
+        informer.wait_for_version(version, 0, namespace="kube-system")
+    with pytest.raises(WaitTimeoutError, match="slowest of its namespaces: pass namespace="):
+        informer.wait_for_version(version, 0)
+    with pytest.raises(ValueError, match="does not watch namespace 'prod', but default, kube"):
+        informer.wait_for_version(version, 0, namespace="prod")
+    assert informer.stop(5)
+
+
+@pytest.mark.parametrize("namespace", [None, "default"])
+def test_an_opaque_version_is_seen_when_it_is_the_one(
+    synced: SharedIndexInformer, namespace: str | None
+) -> None:
+    """What is no number is older or newer than nothing (S30)."""
+    with pytest.raises(WaitTimeoutError, match="not seen version abc"):
+        synced.wait_for_version("abc", 0, namespace=namespace)
+
+
+def test_what_has_no_version_is_nothing_to_wait_for(synced: SharedIndexInformer) -> None:
+    """As what a delete returns at times, a Status."""
+    with pytest.raises(ValueError, match=r"a dict without metadata\.resourceVersion"):
+        synced.wait_for_version({"kind": "Status", "metadata": {}})

@@ -50,6 +50,8 @@ class Awaited:
         """Take a change; the name of the object if it meets the conditions for the first time."""
         if self.keys is None or event.key in self.keys:
             gone = event.type is EventType.DELETED
+            if event.recreated:  # deleted, and there is another one by now
+                yield from self._take(event.key, None)
             yield from self._take(event.key, None if gone else event.object)
 
     @property

@@ -57,7 +57,7 @@ class Timers:
 
     def __init__(self, owner: object) -> None:
         self._owner = owner
-        self._lock = threading.Lock()  # guards all that follows
+        self._lock = threading.RLock()  # guards all that follows
         self._changed = Flag()  # wakes the thread
         self._heap: Heap = []
         self._thread: threading.Thread | None = None
@@ -128,7 +128,7 @@ class Timers:
         while True:
             self._changed.clear()  # before looking: what comes later sets it again
             with self._lock:
-                if not self._heap:
+                if self._stopped or not self._heap:
                     self._running = False
                     return None
                 left = self._heap[0].at - time.monotonic()

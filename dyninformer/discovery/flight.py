@@ -21,19 +21,28 @@ class SingleFlight(Generic[K, V]):
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards _flying
-        self._flying: dict[K, Future[V]] = {}
+        self._lock = threading.RLock()  # guards _flying
+        self._flying: dict[K, tuple[int, Future[V]]] = {}
         ended_in_child(self, "_lock")
 
     def share(self, key: K, work: Callable[[], V]) -> V:
-        """What ``work`` returns, be it called here or by somebody who came before."""
+        """What ``work`` returns, be it called here or by somebody who came before.
+
+        Not by the same thread: a signal handler that asks in the middle of that one's work
+        would wait for itself, and so does its own.
+        """
+        me = threading.get_ident()
         while True:
+            mine: Future[V] | None = None
             with self._lock:
-                flying = self._flying.get(key)
+                worker, flying = self._flying.get(key, (me, None))
                 if flying is None:
-                    mine = self._flying[key] = Future()
-            if flying is None:
+                    mine = Future()
+                    self._flying[key] = me, mine
+            if mine is not None:
                 return self._fly(key, mine, work)
+            if flying is None or worker == me:
+                return work()
             try:
                 return flying.result()
             except CancelledError:

@@ -52,10 +52,10 @@ class Discovery:
         self._server = server
         self._clock = clock
         self._survey = Survey(server, self if owner is None else owner)
-        self._surveying = threading.Lock()  # one survey at a time, also across invalidate()
+        self._surveying = threading.RLock()  # one survey at a time, also across invalidate()
         self._surveys: SingleFlight[int, _Held] = SingleFlight()
         self._crds: SingleFlight[tuple[GroupVersionResource, int], Columns] = SingleFlight()
-        self._lock = threading.Lock()  # guards the three below; held for no I/O
+        self._lock = threading.RLock()  # guards the three below; held for no I/O
         self._held: _Held | None = None
         self._epoch = 0
         self._columns = self._no_columns()

@@ -70,7 +70,7 @@ class Follower:
         self._held = Held(informers, on_event, self.name)
         self._wake = Flag()  # a CRD changed, or the end has come
         self._progress = Bell()  # rings when the thread has taken a step, and at the end
-        self._lock = threading.Lock()  # guards _unsubscribe, and _closed's change
+        self._lock = threading.RLock()  # guards _unsubscribe, and _closed's change
         self._closed = False
         # One writer, the thread; the others read.
         self._reason = ""
@@ -169,21 +169,23 @@ class Follower:
         backoff = Backoff()
         wanted: Matches = {}
         while not self._closed:
-            if time.monotonic() >= agenda.next:
-                try:
+            looks = time.monotonic() >= agenda.next
+            busy = looks  # what is held is seen to, however the look ends
+            try:
+                if looks:
                     wanted = self._look()
-                except StoppedError:
-                    return
-                except DynInformerError as error:
-                    backoff = backoff.failed()
-                    delay = backoff.delay(random.Random())  # noqa: S311 - it spreads retries
-                    agenda.failed(time.monotonic(), delay)
-                    self._say(str(error))
-                else:
-                    backoff = Backoff()
                     agenda.looked(time.monotonic(), news=self._crds.available)
                     self._say("")
-            busy = self._reconcile(wanted)
+                busy = self._reconcile(wanted)
+            except StoppedError:
+                return
+            except BaseException as error:  # noqa: BLE001 - the thread must go on
+                backoff = backoff.failed()
+                delay = backoff.delay(random.Random())  # noqa: S311 - it spreads retries
+                agenda.failed(time.monotonic(), delay)
+                self._failed(error)
+            else:
+                backoff = Backoff() if looks else backoff
             self._progress.ring()
             until = min(agenda.next, time.monotonic() + _CHECK) if busy else agenda.next
             if self._wake.wait(max(0.0, until - time.monotonic())):
@@ -232,13 +234,25 @@ class Follower:
             self._held.take(gvr, options)
         except StoppedError:
             self._tried.add(gvr)  # the factory, or this informer, ended meanwhile
-        except (DynInformerError, ValueError, TypeError) as error:  # other options, most likely
+        except BaseException as error:  # noqa: BLE001 - also the user's tweak
             self._tried.add(gvr)
-            if self._refused.get(gvr) != str(error):
-                _log.warning("%s: %s", self.name, error)
-            self._refused = {**self._refused, gvr: str(error)}
+            why = f"cannot follow {gvr}: {type(error).__name__}: {error}"
+            if isinstance(error, DynInformerError):
+                why = str(error)
+            if self._refused.get(gvr) != why:
+                _log.warning("%s: %s", self.name, why)
+            self._refused = {**self._refused, gvr: why}
         else:
             self._refused = {name: why for name, why in self._refused.items() if name != gvr}
+
+    def _failed(self, error: BaseException) -> None:
+        """Say that a look failed. The thread goes on, whatever it was."""
+        self._synced = False
+        if isinstance(error, DynInformerError):
+            self._say(str(error))
+            return
+        self._say(f"following failed, and is tried again: {type(error).__name__}: {error}")
+        _log.error("%s: an error of dyninformer itself", self.name, exc_info=error)
 
     def _say(self, reason: str) -> None:
         if reason and reason != self._reason:

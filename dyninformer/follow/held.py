@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dyninformer.delivery.events import Event
 from dyninformer.follow.needs import Informer, Informers, OnEvent, Registration
 from dyninformer.forks import ended_in_child
 from dyninformer.options import ResourceOptions
@@ -64,7 +65,7 @@ class Held:
         self._informers = informers
         self._on_event = on_event
         self._name = name
-        self._lock = threading.Lock()  # guards _followed, and _closed's change
+        self._lock = threading.RLock()  # guards _followed, and _closed's change
         self._followed: ByResource = {}
         self._closed = False
         ended_in_child(self, "_lock")
@@ -82,7 +83,10 @@ class Held:
         return found
 
     def take(self, gvr: GroupVersionResource, options: ResourceOptions) -> None:
-        """Borrow an informer, hear of its events, and start it; nothing once this is closed."""
+        """Borrow an informer, hear of its events, and start it; nothing once this is closed.
+
+        What cannot be started is not held.
+        """
         informer: Informer = self._informers.borrow(gvr, options, self).informer
         kept = False
         try:
@@ -91,15 +95,19 @@ class Held:
             if not kept:
                 self._informers.give_back(informer, self)
         if kept:
-            informer.start()
+            try:
+                informer.start()
+            except BaseException:
+                self.drop(gvr, self.now().get(gvr))
+                raise
 
-    def drop(self, gvr: GroupVersionResource, followed: Followed) -> None:
+    def drop(self, gvr: GroupVersionResource, followed: Followed | None) -> None:
         """Let go of one, unless that has been done."""
         with self._lock:
             mine = self._followed.get(gvr) is followed
             if mine:
-                del self._followed[gvr]
-        if mine:
+                self._followed.pop(gvr, None)
+        if mine and followed is not None:
             self._let_go(followed)
 
     def close(self) -> None:
@@ -115,18 +123,25 @@ class Held:
         self._closed = True
 
     def _keep(self, gvr: GroupVersionResource, informer: Informer) -> bool:
-        """The handler is added under the lock, so that `close` finds every one there is.
+        """The handler is added without the lock: that takes the informer's.
 
-        To add one takes the informer's lock for a moment, under which nobody takes this one.
+        Who is interrupted by a signal while he holds that one may have to close this. A handler
+        that `close` did not find hears nothing (`_tell`), and is removed here.
         """
+        registration = None
+        if self._on_event is not None:
+            registration = informer.add_event_handler(on_event=self._tell, name=self._name)
         with self._lock:
-            if self._closed:
-                return False
-            registration = None
-            if self._on_event is not None:
-                registration = informer.add_event_handler(on_event=self._on_event, name=self._name)
-            self._followed[gvr] = Followed(informer, registration)
-            return True
+            kept = not self._closed
+            if kept:
+                self._followed[gvr] = Followed(informer, registration)
+        if not kept and registration is not None:
+            registration.remove()
+        return kept
+
+    def _tell(self, event: Event) -> None:
+        if self._on_event is not None and not self._closed:
+            self._on_event(event)
 
     def _let_go(self, followed: Followed) -> None:
         if followed.registration is not None:

@@ -7,11 +7,46 @@ from typing import TypeAlias
 
 from dyninformer.store.changes import Payload
 from dyninformer.store.indexers import Index, Indexing, Row, enter_rows
+from dyninformer.store.receiving import Received
 from dyninformer.store.steps import Step
 
 Entries: TypeAlias = dict[str, Payload]
 ByNamespace: TypeAlias = dict[str, Entries]
 Indexes: TypeAlias = list[Index]
+
+
+class Failed:
+    """Objects on whose newest state the transform failed: held in an older one, or not at all.
+
+    Changed with the store's lock held; `count` and `first` may be read by anybody.
+    """
+
+    def __init__(self) -> None:
+        self._why: dict[str, str] = {}
+        self.count = 0
+        """How many there are."""
+        self.first = ""
+        """Why the one failed that has been so for the longest; "" if there is none."""
+
+    def note(self, received: Received) -> None:
+        """The newest state of an object has come, or it is gone."""
+        if received.failure:
+            self._why[received.key] = received.failure
+        elif not self._why or self._why.pop(received.key, None) is None:
+            return
+        self._look()
+
+    def replace(self, scope: str, failed: Mapping[str, str]) -> None:
+        """The whole state of a scope has come, a namespace's or "" for all."""
+        if not self._why and not failed:
+            return
+        inside = f"{scope}/"
+        rest = {key: why for key, why in self._why.items() if scope and not key.startswith(inside)}
+        self._why = {**rest, **failed}
+        self._look()
+
+    def _look(self) -> None:
+        self.count, self.first = len(self._why), next(iter(self._why.values()), "")
 
 
 class Holdings:

@@ -12,7 +12,7 @@ from dyninformer.options import Transform
 from dyninformer.store.codec import Identity
 from dyninformer.store.indexers import Indexing, Row
 from dyninformer.store.reading import Head, PartialReader, text
-from dyninformer.store.refused import TransformError, UnusableObjectError, excerpt
+from dyninformer.store.refused import UnusableObjectError, excerpt
 from dyninformer.store.transforms import transformed
 
 _NESTING = 500
@@ -52,6 +52,8 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     row: Row
     indexing: Indexing
     """What made the row: the store may have another by the time this is stored."""
+    failure: str = ""
+    """What the transform did, if it failed: there is no data, and what is held stays (S17)."""
 
 
 class Receive(Protocol):
@@ -88,8 +90,7 @@ class Receiver:
         """Read an object as it came, outside the store's lock.
 
         ``api_version`` and ``kind`` are filled in where it has none (S31). ``deleted``: it came
-        as DELETED, so that no transform sees it (S17). Raises UnusableObjectError (S32) and
-        TransformError (S17).
+        as DELETED, so that no transform sees it (S17). Raises UnusableObjectError (S32).
         """
         indexing = self._holdings.indexing
         # The decode of a part does not look at the text in the rest.
@@ -120,7 +121,13 @@ class Receiver:
         key, namespace, name, uid, version = _named(head) or _refuse(data)
         kept = None if deleted else self._whole(data, head, api_version, kind)
         if kept is not None and self._transform is not None:
-            kept = self._transformed(self._transform, kept, namespace, name, version)
+            try:
+                kept = transformed(self._transform, kept, namespace, name)
+            except BaseException as error:  # noqa: BLE001 - it is the user's
+                failure = f"the transform failed on {key}: {type(error).__name__}: {error}"
+                return Received(
+                    key, namespace, name, uid, version, None, None, row, indexing, failure
+                )
         identity: Identity | None = None
         if kept is not None:
             if kept is not data:
@@ -153,19 +160,6 @@ class Receiver:
             if text and not said
         ]
         return b"{" + b"".join(missing) + data[1:] if missing else data
-
-    def _transformed(
-        self, transform: Transform, data: bytes, namespace: str, name: str, version: str
-    ) -> bytes | None:
-        try:
-            return transformed(transform, data, namespace, name)
-        except BaseException as error:
-            key = f"{namespace}/{name}" if namespace else name
-            raise TransformError(
-                f"the transform failed on {key}: {type(error).__name__}: {error}",
-                key=key,
-                version=version,
-            ) from error
 
 
 def _named(head: Head) -> Named | None:

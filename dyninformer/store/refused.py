@@ -24,15 +24,6 @@ class UnusableObjectError(DynInformerError, ValueError):
         self.version = version
 
 
-class TransformError(DynInformerError, RuntimeError):
-    """The transform raised, or returned no object (S17); the cause is what it raised."""
-
-    def __init__(self, message: str, *, key: str, version: str) -> None:
-        super().__init__(message)
-        self.key = key
-        self.version = version
-
-
 def excerpt(data: bytes, offset: int) -> str:
     """At most 64 bytes of JSON around a place, with only its structure to be seen.
 

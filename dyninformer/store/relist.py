@@ -10,7 +10,7 @@ import msgspec
 
 from dyninformer.store.changes import Change, Changes, InitialChanges, Payload
 from dyninformer.store.codec import SAMPLE_SIZE, Codec
-from dyninformer.store.holdings import ByNamespace, Holdings, Indexes
+from dyninformer.store.holdings import ByNamespace, Failed, Holdings, Indexes
 from dyninformer.store.indexers import Row, enter_rows
 from dyninformer.store.receiving import Received
 from dyninformer.store.steps import Deciding, Step, Steps
@@ -28,6 +28,7 @@ class Owner(Protocol):
     codec: Codec
     lock: RLock
     holdings: Holdings
+    failed: Failed
 
     def learn(self, sample: Callable[[], list[Payload]]) -> None:
         """Train the codec on the sample, unless that is done, and pack what is held again."""
@@ -52,6 +53,7 @@ class Relist:
         self._scope = scope
         self._deciding = Deciding(store.codec)
         self._present: set[str] = set()  # held, and to stay as it is
+        self._failed: dict[str, str] = {}  # on what the transform failed, and why
         self._gone: set[str] = set()  # held, and said to be gone or not wanted
         self._deletes_missing = True
         self._new: dict[str, Payload] = {}  # in list order: what is not held, and what changes
@@ -66,8 +68,15 @@ class Relist:
         if key in self._new:
             self._take_back(key)
         held, data = self._store.holdings.get_of(received.namespace, key), received.data
+        if self._failed:
+            self._failed.pop(key, None)
         if data is None:
-            self._drop(key, held)
+            if received.failure:
+                self._failed[key] = received.failure
+            if received.failure and held and not self._deciding.is_another(received, held):
+                self.keep(key)
+            else:
+                self._drop(key, held)
             return
         if held is None:
             self._new[key] = self._store.codec.pack(data, received.identity)
@@ -117,6 +126,7 @@ class Relist:
 
     def remove(self, received: Received) -> None:
         """Take back an object: a streaming list told of its deletion."""
+        self._failed.pop(received.key, None)
         if received.key in self._new:
             self._take_back(received.key)
         self._drop(received.key, self._store.holdings.get(received.key))
@@ -160,6 +170,7 @@ class Relist:
                 for step in self._updates.values():
                     store.holdings.make(step)
                 store.holdings.adopt(added, self._indexes)
+                store.failed.replace(self._scope, self._failed)
                 store.tell(changes)
             break
         store.count(changes)

@@ -75,7 +75,7 @@ class Deciding:
                 return None
             return self._added(received, data, indexing)
         if data is None:
-            return self.removed(received, held, indexing)
+            return self._without(received, held, indexing)
         plain = self._codec.plain(held)
         if plain == data and received.identity == identity_aside(held):
             return None
@@ -101,6 +101,27 @@ class Deciding:
         change = Change(received.key, None, self._codec.pack(data, received.identity))
         row = new_row(received, data, indexing)
         return Step(received.namespace, change, indexing.no_values, row)
+
+    def _without(self, received: Received, held: Payload, indexing: Indexing) -> Step | None:
+        """Of what was added or changed nothing is to be kept (S17).
+
+        Dropped by the transform, what is held goes. Where that failed, it stays, if it is an
+        older state of the same object; of another one that is gone, nobody would tell its end.
+        """
+        if not received.failure:
+            return self.removed(received, held, indexing)
+        if not self.is_another(received, held):
+            return None
+        _, version, old_row = self._held(held, self._codec.plain(held), indexing)
+        if older(received.version, version):
+            return None
+        change = Change(received.key, held, None, final_state_unknown=True)
+        return Step(received.namespace, change, old_row, indexing.no_values)
+
+    def is_another(self, received: Received, held: Payload) -> bool:
+        """What came is another object of the same name."""
+        uid = self._codec.identity(held).uid
+        return bool(uid and received.uid and uid != received.uid)
 
     def removed(self, received: Received, held: Payload | None, indexing: Indexing) -> Step | None:
         """An object was deleted, or left the selection, or the transform dropped it (S6, S17)."""

@@ -16,7 +16,7 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.store.adding import add_indexes
 from dyninformer.store.changes import Change, Changes, Payload, Run
 from dyninformer.store.codec import SAMPLE_SIZE, Codec
-from dyninformer.store.holdings import Holdings
+from dyninformer.store.holdings import Failed, Holdings
 from dyninformer.store.indexers import (
     NAMESPACE,
     Index,
@@ -27,7 +27,6 @@ from dyninformer.store.indexers import (
 )
 from dyninformer.store.packing import pack_again, sample_of
 from dyninformer.store.receiving import Receive, Received, Receiver
-from dyninformer.store.refused import TransformError, UnusableObjectError
 from dyninformer.store.relist import Relist
 from dyninformer.store.sharing import SharedObjects
 from dyninformer.store.snapshot import View
@@ -80,6 +79,7 @@ class Store:
         self._index_failures: set[str] = set()
         functions = self._without_namespace(indexers or {})
         self.holdings = Holdings(Indexing(functions, self._index_failed))
+        self.failed = Failed()
         self._receiver = Receiver(self.holdings, transform, metadata_only)
         ended_in_child(self)
 
@@ -90,10 +90,13 @@ class Store:
         """How to read objects as they come, outside the lock; whoever reads many may keep it."""
         return self._receiver.receive
 
-    def count_refused(self, error: UnusableObjectError | TransformError) -> None:
+    def count_unusable(self) -> None:
         """Count an object that is left out."""
-        unusable = isinstance(error, UnusableObjectError)
-        self._metrics.count("unusable_objects" if unusable else "transform_errors", self.gvr)
+        self._metrics.count("unusable_objects", self.gvr)
+
+    def count_failures(self, amount: int) -> None:
+        """Count objects on which the transform failed."""
+        self._metrics.count("transform_errors", self.gvr, amount)
 
     def apply(self, type: WatchType, received: Received) -> None:
         """Take a watch event (S6, S12, S30)."""
@@ -110,15 +113,19 @@ class Store:
             # Only this thread writes the scope, so what is held now is held below, if perhaps
             # in other bytes: another thread may have compressed it.
             steps = self._deciding.of_events(events, holdings.get_of, indexing)
-            if not steps:
+            noted = [received for _, received in events if received.failure or self.failed.count]
+            if not steps and not noted:
                 return
             run = Run([step.change for step in steps])
             with self.lock:
                 if holdings.indexing is not indexing:
                     continue  # an index was added in between
+                for received in noted:
+                    self.failed.note(received)
                 for step in steps:
                     holdings.make(step)
-                self.on_changes(run)
+                if steps:
+                    self.on_changes(run)
             break
         self.count(run)
         self._look_for_dictionary()

@@ -86,8 +86,18 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Crashed:
+    """Something raised on our own side that nobody expected, in the middle of whatever it was.
+
+    What was under way may be done by half: nothing of it is believed.
+    """
+
+    complaint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """Part of a list or stream, as it came in one piece. At most one of the last four is set.
+    """Part of a list or stream, as it came in one piece. At most one of its three ends is set.
 
     What is skipped, as stale or unusable, is not among the ``events``.
     """
@@ -105,8 +115,10 @@ class Batch:
     """It ends with an ERROR event."""
     broken: str = ""
     """It ends where the bytes make no sense; what is wrong with them."""
+    failed: int = 0
+    """On how many of the events' objects the transform failed."""
     failure: str = ""
-    """What the transform did to one of the objects, if it failed."""
+    """What it did to the first of those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,5 +146,16 @@ class Ended:
 
 
 Answer: TypeAlias = (
-    Begin | Stop | Due | CrdSeen | Opened | Refused | Lost | Batch | PageEnd | Document | Ended
+    Begin
+    | Stop
+    | Due
+    | CrdSeen
+    | Opened
+    | Refused
+    | Lost
+    | Crashed
+    | Batch
+    | PageEnd
+    | Document
+    | Ended
 )

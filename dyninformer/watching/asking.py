@@ -29,6 +29,7 @@ from dyninformer.watching.states import (
     Plan,
     State,
     Streaming,
+    Taken,
     Watching,
 )
 from dyninformer.watching.trouble import Reason
@@ -121,14 +122,23 @@ def looks_older(memory: Memory, version: str) -> bool:
     return not memory.went_back and versions.older(version, memory.version)
 
 
+def mistrusted(memory: Memory, taken: Taken) -> Reason | None:
+    """Why a first state is not taken, though it is whole; a later one is, whatever fails (S17)."""
+    if memory.synced or not taken.too_few_kept:
+        return None
+    return reasons.transform_failed(memory.scope, taken)
+
+
 def took_state(
-    memory: Memory, version: str, plan: Plan, generation: int | None, now: float
+    memory: Memory, version: str, plan: Plan, now: float, *, generation: int | None, taken: Taken
 ) -> tuple[Memory, Effects]:
     """The state apart is whole and true: have it swapped in, and watch from its version."""
     effects: tuple[Effect, ...] = (Swap(first=not memory.synced, cause=memory.cause),)
     if versions.older(version, memory.version):
         note = reasons.restored(memory.scope, version, memory.version)
         effects = (Noted(note), *effects)
+    if taken.failed:
+        effects = (Noted(reasons.untransformed(memory.scope, taken)), *effects)
     memory = replace(
         memory,
         version=version,

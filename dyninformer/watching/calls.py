@@ -25,7 +25,7 @@ class Wire:
     """
 
     def __init__(self, born: socket.socket, wires: Wires) -> None:
-        self._lock = threading.Lock()  # guards all below, but _number
+        self._lock = threading.RLock()  # guards all below, but _number
         self._number = born.fileno()
         self._socket: socket.socket | None = born.dup()
         self._file: Any = None
@@ -99,7 +99,7 @@ class Wires:
     """All connections of one client, those that lie idle too."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards _all and _ended
+        self._lock = threading.RLock()  # guards _all and _ended
         self._all: set[Wire] = set()
         self._ended = False
         ended_in_child(self, "_lock")

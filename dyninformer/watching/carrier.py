@@ -20,7 +20,7 @@ from dyninformer.store.receiving import Received
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store
 from dyninformer.watching import protocol, requests
-from dyninformer.watching.answers import Answer, Batch, Lost, Opened, PageEnd
+from dyninformer.watching.answers import Answer, Batch, Crashed, Lost, Opened, PageEnd
 from dyninformer.watching.effects import (
     Apply,
     Ask,
@@ -161,6 +161,10 @@ class Carrier:
             )
         self.tell(Lost(complaint, silent))
 
+    def crash(self, complaint: str) -> None:
+        """Something raised that nobody expected, here or where the answer was read."""
+        self.tell(Crashed(complaint))
+
     def tell(self, answer: Answer) -> None:
         """One answer: the next state, and all its effects."""
         if isinstance(answer, PageEnd):
@@ -207,6 +211,8 @@ class Carrier:
             state=_shown(state),
             synced=self.settled.memory.synced,
             objects=len(self._store),
+            untransformed=self._store.failed.count,
+            untransformed_reason=self._store.failed.first,
             listed=0 if apart is None else len(apart),
             expected=None if apart is None else self._expected,
             reason=memory.reason,
@@ -306,7 +312,7 @@ class Carrier:
         kind = UnreachableError if report.unreachable else DynInformerError
         try:
             self._on_failure(kind(report.reason))
-        except Exception:
+        except BaseException:
             _logger.exception("%s: the watch error handler failed", self.scope)
 
 

@@ -41,7 +41,7 @@ class Conversation:
     ) -> None:
         self._exchange = exchange
         self._on_closed = on_closed
-        self._lock = threading.Lock()  # guards _under_way and _closed
+        self._lock = threading.RLock()  # guards _under_way and _closed
         self._under_way: dict[Call, SocketReply | None] = {}
         self._closed = False
         ended_in_child(self, "_lock")

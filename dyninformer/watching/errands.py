@@ -47,7 +47,7 @@ class Errands:
     def __init__(self, name: str, most: int) -> None:
         self._name = name
         self._most = most
-        self._lock = threading.Lock()  # guards all below
+        self._lock = threading.RLock()  # guards all below
         self._pending: deque[_Errand] = deque()
         self._running: dict[str, str] = {}
         self._threads: dict[str, threading.Thread] = {}
@@ -93,7 +93,8 @@ class Errands:
         with self._lock:
             threads = list(self._threads.values())
         for thread in threads:
-            thread.join(deadline.left)
+            if thread.is_alive():  # a signal handler may come in the middle of its start
+                thread.join(deadline.left)
 
     def close(self) -> None:
         """Begin nothing any more. What has begun goes on, and is discarded."""

@@ -83,7 +83,7 @@ class ClientExchange:
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
-        self._lock = threading.Lock()  # guards _private, _conversations, _closed, _reloaded
+        self._lock = threading.RLock()  # guards _private, _conversations, _closed, _reloaded
         self._closed = False
         self._reloaded = float("-inf")
         self._private: PrivateClient | None = None

@@ -17,9 +17,9 @@ from dyninformer.watching.answers import (
     StatusError,
 )
 from dyninformer.watching.asking import Turn, back_off, opened, proceed, reread
-from dyninformer.watching.effects import Apply, Effects
+from dyninformer.watching.effects import Apply, Effects, Noted
 from dyninformer.watching.refusals import refused
-from dyninformer.watching.states import Memory, Plan, Watching
+from dyninformer.watching.states import NOTHING_TAKEN, Memory, Plan, Watching
 
 _NEAR_THE_END = 5.0  # a clean end so many seconds before the timeout, or later, is the timeout
 LONGEST_TIMEOUT = 240
@@ -80,6 +80,9 @@ def _opened(state: Watching, now: float) -> Watching:
 
 def _batch(state: Watching, batch: Batch, now: float, random: Random) -> Turn:
     effects: Effects = (Apply(batch.events),) if batch.events else ()
+    if batch.failed:
+        taken = NOTHING_TAKEN.more(batch)
+        effects = (*effects, Noted(reasons.untransformed(state.memory.scope, taken)))
     state = _advanced(state, batch.version)
     if batch.error is not None:
         turn, more = _error(state, batch.error, now, random)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from dyninformer.store.receiving import Receive
-from dyninformer.store.refused import TransformError, UnusableObjectError
+from dyninformer.store.receiving import Receive, Received
+from dyninformer.store.refused import UnusableObjectError
 from dyninformer.watching.answers import Batch, Event, StatusError
 
 _logger = logging.getLogger(__name__)
@@ -19,14 +19,27 @@ class Receiving(Protocol):
     def receive(self) -> Receive:
         """See `Store.receive`."""
 
-    def count_refused(self, error: UnusableObjectError | TransformError) -> None:
-        """See `Store.count_refused`."""
+    def count_unusable(self) -> None:
+        """See `Store.count_unusable`."""
+
+    def count_failures(self, amount: int) -> None:
+        """See `Store.count_failures`."""
 
 
 class Gathered:
     """A batch in the making."""
 
-    __slots__ = ("_name", "_skipped", "_store", "_unusable", "_why", "events", "live")
+    __slots__ = (
+        "_failed",
+        "_failure",
+        "_name",
+        "_skipped",
+        "_store",
+        "_unusable",
+        "_why",
+        "events",
+        "live",
+    )
 
     def __init__(self, store: Receiving, name: str) -> None:
         self._store = store
@@ -34,6 +47,8 @@ class Gathered:
         self._unusable: list[str | None] = []
         self._skipped = 0
         self._why = ""
+        self._failed = 0
+        self._failure = ""
         self.events: list[Event] = []
         self.live = False
 
@@ -42,17 +57,16 @@ class Gathered:
         self._skipped += 1
         self._why = self._why or why
 
-    def refuse(self, error: UnusableObjectError | TransformError) -> None:
-        """An object is left out. One that cannot be used counts as present, if its key is known."""
-        self._store.count_refused(error)
+    def refuse(self, error: UnusableObjectError) -> None:
+        """An object is left out. It counts as present, if its key is known."""
+        self._store.count_unusable()
         self.skip(str(error))
-        if isinstance(error, UnusableObjectError):
-            self._unusable.append(error.key)
+        self._unusable.append(error.key)
 
-    def fail(self, error: TransformError) -> Batch:
-        """What was gathered before a transform failed where nothing may be left out (S17)."""
-        self._store.count_refused(error)
-        return self.batch("", failure=str(error))
+    def fail(self, received: Received) -> None:
+        """The transform failed on an object: what is to be kept of it, the store knows (S17)."""
+        self._failed += 1
+        self._failure = self._failure or received.failure
 
     def batch(
         self,
@@ -61,10 +75,13 @@ class Gathered:
         mark: bool = False,
         error: StatusError | None = None,
         broken: str = "",
-        failure: str = "",
     ) -> Batch:
         """What was gathered, and how it ends."""
         if self._skipped:
             _logger.warning("%s: skipped %d of what came: %s", self._name, self._skipped, self._why)
-        unusable = tuple(self._unusable)
-        return Batch(self.events, version, self.live, unusable, mark, error, broken, failure)
+        if self._failed:
+            self._store.count_failures(self._failed)
+        return Batch(
+            self.events, version, self.live, tuple(self._unusable), mark, error, broken,
+            self._failed, self._failure,
+        )  # fmt: skip

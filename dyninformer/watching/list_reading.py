@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from dyninformer.store.refused import TransformError, UnusableObjectError
+from dyninformer.store.refused import UnusableObjectError
 from dyninformer.watching.answers import Answer, Lost, PageEnd
 from dyninformer.watching.frames import BrokenFrameError, ItemCutter
 from dyninformer.watching.gathering import Gathered, Receiving
@@ -34,8 +34,6 @@ class ListReading:
                 self._read(self._cutter.more(), gathered)
         except BrokenFrameError as error:
             yield gathered.batch("", broken=str(error))
-        except TransformError as error:
-            yield gathered.fail(error)
         else:
             if self._items > before:
                 yield gathered.batch("")
@@ -56,7 +54,10 @@ class ListReading:
         api_version, kind = cutter.api_version, cutter.kind.removesuffix("List")
         for at, item in enumerate(items):
             try:
-                events.append(("ADDED", receive(item, api_version, kind)))
+                received = receive(item, api_version, kind)
+                events.append(("ADDED", received))
+                if received.failure:
+                    gathered.fail(received)
             except UnusableObjectError as error:
                 if cutter.trusted:
                     self._items += at

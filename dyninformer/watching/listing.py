@@ -12,6 +12,7 @@ from dyninformer.watching.asking import (
     Turn,
     back_off,
     looks_older,
+    mistrusted,
     opened,
     proceed,
     reread,
@@ -71,12 +72,10 @@ def check(state: Checking, answer: Answer, now: float, random: Random) -> Turn:
 
 def _batch(state: Listing, batch: Batch, now: float, random: Random) -> Turn:
     scope = state.memory.scope
-    if batch.failure:
-        reason = reasons.transform_failed(scope, batch.failure)
-    elif batch.broken:
-        reason = reasons.broken(scope, "list", batch.broken)
-    else:
+    if not batch.broken:
+        state = replace(state, taken=state.taken.more(batch))
         return state, (Collect(batch.events, batch.unusable),)
+    reason = reasons.broken(scope, "list", batch.broken)
     memory = replace(state.memory, plan=Plan.STREAM)
     return back_off(memory, reason, now, random)
 
@@ -94,7 +93,12 @@ def _page(state: Listing, end: PageEnd, now: float, random: Random) -> Turn:
         return back_off(memory, reason, now, random)
     if end.continue_:
         return _next_page(state, version, end, now, random)
-    memory, effects = took_state(memory, version, state.plan, state.generation, now)
+    mistrust = mistrusted(memory, state.taken)
+    if mistrust is not None:
+        return back_off(replace(memory, plan=Plan.STREAM), mistrust, now, random)
+    memory, effects = took_state(
+        memory, version, state.plan, now, generation=state.generation, taken=state.taken
+    )
     turn, more = proceed(memory, now, random)
     return turn, (*effects, *more)
 

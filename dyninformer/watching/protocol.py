@@ -11,9 +11,19 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from dyninformer.watching import absence, following, listing, streaming
-from dyninformer.watching.answers import Answer, Batch, Begin, CrdSeen, Due, Ended, Lost, Stop
-from dyninformer.watching.asking import Turn, proceed
+from dyninformer.watching import absence, following, listing, reasons, streaming
+from dyninformer.watching.answers import (
+    Answer,
+    Batch,
+    Begin,
+    Crashed,
+    CrdSeen,
+    Due,
+    Ended,
+    Lost,
+    Stop,
+)
+from dyninformer.watching.asking import Turn, back_off, proceed, reread
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.effects import Ask, Discard, Effects, ListPage, Swap
 from dyninformer.watching.states import (
@@ -51,6 +61,8 @@ def step(state: State, answer: Answer, now: float, random: Random) -> Turn:
             return _stopped(state)
         case CrdSeen():
             return _crd_seen(state, answer, now, random)
+        case Crashed(complaint):
+            return _crashed(state, complaint, now, random)
         case _:
             pass
     if isinstance(state, Streaming | Listing):
@@ -123,6 +135,13 @@ def wants_to_leave(state: State, crd: CrdSeen) -> bool:
 def _stopped(state: State) -> Turn:
     memory = replace(state.memory, version=newest(state), reason="", trouble=None)
     return Stopped(memory), (Discard(),) if isinstance(state, Streaming | Listing) else ()
+
+
+def _crashed(state: State, complaint: str, now: float, random: Random) -> Turn:
+    """Wherever it was: wait, and read the collection anew."""
+    memory = reread(replace(state.memory, version=newest(state)), "crashed")
+    after, effects = back_off(memory, reasons.crashed(memory.scope, complaint), now, random)
+    return after, (Discard(), *effects)
 
 
 def _crd_seen(state: State, seen: CrdSeen, now: float, random: Random) -> Turn:

@@ -14,7 +14,7 @@ import msgspec
 
 from dyninformer.store import versions
 from dyninformer.store.receiving import Received
-from dyninformer.store.refused import TransformError, UnusableObjectError
+from dyninformer.store.refused import UnusableObjectError
 from dyninformer.watching.answers import (
     Answer,
     Batch,
@@ -119,14 +119,11 @@ class StreamReading:
                     received = self._proved(line, data, deleted, error)
                 if self._start is None or self._is_news(received.version):
                     append((_CHANGES[type_], received))
+                    if received.failure:
+                        gathered.fail(received)
                 gathered.live = gathered.live or type_ != "ADDED"
             except BrokenFrameError as error:
                 return gathered.batch(self._since(begin), broken=str(error))
-            except TransformError as error:
-                if self._start is None:
-                    return gathered.fail(error)
-                self._pass(error.version)
-                gathered.refuse(error)
             except UnusableObjectError as error:
                 self._pass(error.version)
                 gathered.refuse(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dyninformer.watching.answers import StatusError
-from dyninformer.watching.states import Scope
+from dyninformer.watching.states import Scope, Taken
 from dyninformer.watching.trouble import InformerTrouble, Reason
 
 _SHOWN = 300  # characters of what a server says
@@ -76,12 +76,29 @@ def broken(scope: Scope, verb: str, complaint: str) -> Reason:
     )
 
 
-def transform_failed(scope: Scope, complaint: str) -> Reason:
-    """The transform raised on an initial state (S17)."""
+def untransformed(scope: Scope, taken: Taken) -> str:
+    """The transform failed on a few (S17)."""
+    return (
+        f"{taken.failed} of {taken.objects} objects of {scope} that came stay as they were held, "
+        f"or are left out: {short(taken.failure)}"
+    )
+
+
+def transform_failed(scope: Scope, taken: Taken) -> Reason:
+    """The transform failed on too much of a first state (S17)."""
     return Reason(
         InformerTrouble.TRANSFORM,
-        f"cannot take the state of {scope}: {complaint}. "
+        f"cannot take the state of {scope}: {short(taken.failure)} (and so on "
+        f"{taken.failed} of {taken.objects} objects). "
         "Mend the transform, or have it return dyninformer.DROP for such objects.",
+    )
+
+
+def crashed(scope: Scope, complaint: str) -> Reason:
+    """An error on our own side, see `answers.Crashed`."""
+    return Reason(
+        InformerTrouble.INTERNAL,
+        f"the reflector of {scope} failed ({short(complaint)}), see the log. It lists again.",
     )
 
 

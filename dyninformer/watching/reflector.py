@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from random import Random
 from typing import Protocol
@@ -23,6 +23,7 @@ from dyninformer.threads import OwnThread
 from dyninformer.waking import Flag
 from dyninformer.watching import protocol
 from dyninformer.watching.answers import Begin, CrdSeen, Due, Stop
+from dyninformer.watching.backoff import LONGEST_DELAY
 from dyninformer.watching.carrier import Asked, Carrier
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus
@@ -98,6 +99,8 @@ class Reflector:
         self._stopping = False  # set once, by any thread
         self._news = False  # of the CRD; set by any thread, taken back by the reflector's
         self._nudged = Flag()  # one of the two was set
+        self._subscribed = False  # to the CRD's news; with the next, of the reflector's thread
+        self._unsubscribe: Callable[[], None] = _ignore
         self._reply: Reply | None = None  # under way; only the reflector's thread sets it
         self._left: Reply | None = None  # the reply that `wake` closed
         ended_in_child(self, "_runs")
@@ -164,27 +167,47 @@ class Reflector:
     def _run(self) -> None:
         if not self._runs.acquire(blocking=False):
             return  # started again, before the first thread could be seen
-        unsubscribe = self._subscribe()
-        carrier = self._carrier
         try:
-            carrier.tell(Begin())
             while not self._stopping:
-                self._look_at_crd()
-                if carrier.asked is None:
-                    self._wait()
-                else:
-                    self._make(carrier.asked)
+                try:
+                    self._go_on()
+                except BaseException as error:  # noqa: BLE001 - a thread that ends says nothing
+                    self._recover(error)
         finally:
-            unsubscribe()
+            self._unsubscribe()
             self._transport.close()
-            carrier.tell(Stop())
+            self._carrier.tell(Stop())
 
-    def _subscribe(self) -> Callable[[], None]:
-        if self._crds is None:
-            return _ignore
-        unsubscribe = self._crds.subscribe(self.wake, self.scope.gvr.group_resource)
-        self._carrier.tell(self._crd_seen())
-        return unsubscribe
+    def _go_on(self) -> None:
+        """Ask, apply and wait until the stop, or until something raises that nobody expected."""
+        carrier = self._carrier
+        if not self._subscribed:
+            self._subscribe()
+        carrier.tell(Begin())
+        while not self._stopping:
+            self._look_at_crd()
+            if carrier.asked is None:
+                self._wait()
+            else:
+                self._make(carrier.asked)
+
+    def _recover(self, error: BaseException) -> None:
+        """Log it, say it, and wait before the next try; should even that fail, wait for long."""
+        until = self._clock.now() + LONGEST_DELAY
+        with suppress(BaseException):  # a handler of the user's log may be what raises
+            _logger.error("%s: the reflector failed, and goes on", self.scope, exc_info=error)
+        with suppress(BaseException):
+            self._carrier.crash(type(error).__name__)  # what it says may be anybody's secret
+            until = self._carrier.due or until
+        while not self._stopping and (left := until - self._clock.now()) > 0:
+            self._nudged.wait(left)
+            self._nudged.clear()
+
+    def _subscribe(self) -> None:
+        if self._crds is not None:
+            self._unsubscribe = self._crds.subscribe(self.wake, self.scope.gvr.group_resource)
+            self._subscribed = True
+            self._carrier.tell(self._crd_seen())
 
     def _crd_seen(self) -> CrdSeen:
         if self._crds is None:
@@ -209,10 +232,9 @@ class Reflector:
         """One request, to the end of what is wanted of it."""
         carrier = self._carrier
         try:
-            if asked.fresh_credentials:
-                self._transport.reload_credentials()
-            ask = self._transport.watch if asked.streams else self._transport.list
-            reply = ask(asked.request)
+            reply = self._ask(asked)
+            if reply is None:
+                return
             try:
                 self._reply = reply
                 self._read(reply, asked)
@@ -225,9 +247,23 @@ class Reflector:
         except (UnreachableError, ConfigError) as error:
             if not self._stopping:
                 carrier.lose(str(error), silent=isinstance(error, SilentError))
-        except Exception as error:
-            _logger.exception("%s: the reflector failed, and will ask again", self.scope)
-            carrier.lose(f"an error of dyninformer itself ({type(error).__name__}), see the log")
+
+    def _ask(self, asked: Asked) -> Reply | None:
+        """The answer, None if something raised that nobody expected: a hook of the user's, say.
+
+        Nothing has come of it then, so that what is held is as good as before.
+        """
+        try:
+            if asked.fresh_credentials:
+                self._transport.reload_credentials()
+            ask = self._transport.watch if asked.streams else self._transport.list
+            return ask(asked.request)
+        except (StoppedError, UnreachableError, ConfigError):
+            raise
+        except BaseException as error:
+            _logger.exception("%s: asking failed, and is tried again", self.scope)
+            self._carrier.lose(f"asking failed ({type(error).__name__}), see the log")
+            return None
 
     def _read(self, reply: Reply, asked: Asked) -> None:
         carrier = self._carrier

@@ -37,7 +37,7 @@ class SocketReply:
         self._host = host
         self._deadline = deadline
         self._on_over = on_over
-        self._lock = threading.Lock()  # guards _reading and _over
+        self._lock = threading.RLock()  # guards _reading and _over
         self._reading = False
         self._over = False
         fresh_in_child(self, "_lock")
@@ -63,6 +63,10 @@ class SocketReply:
         except (urllib3.exceptions.HTTPError, HTTPException, OSError) as error:
             if not self._call.ended:
                 raise cut_off(error, self._host, self._deadline) from error
+        except AttributeError:
+            # Closed under its reader: by a signal handler that shuts down, on this very thread.
+            if not self._call.ended:
+                raise
         finally:
             self._free()
 

@@ -60,7 +60,7 @@ class Source:
             self._origin = Given(client, _kubernetes)
         self._exchange = ClientExchange(self._origin)
         self._own = self._exchange.conversation()
-        self._writes_lock = threading.Lock()  # guards _writes
+        self._writes_lock = threading.RLock()  # guards _writes
         self._writes: DynamicClient | None = None
         fresh_in_child(self, "_writes_lock")
 

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from dyninformer.resource import GroupVersionResource
-from dyninformer.watching.answers import CrdSeen
+from dyninformer.watching.answers import Batch, CrdSeen
 from dyninformer.watching.backoff import Backoff, Budget
 from dyninformer.watching.trouble import InformerTrouble
 
@@ -111,6 +111,35 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """How many objects of a whole state have come, and on how many the transform failed (S17)."""
+
+    objects: int = 0
+    failed: int = 0
+    failure: str = ""
+    """What it did to the first of those."""
+
+    def more(self, batch: Batch) -> Taken:
+        """With what a batch brought."""
+        failure = self.failure or batch.failure
+        return Taken(self.objects + len(batch.events), self.failed + batch.failed, failure)
+
+    @property
+    def too_few_kept(self) -> bool:
+        """It looks as if the transform were wrong, and not one object or another.
+
+        At most one in twenty may fail: a transform that is wrong fails on more, and a cache
+        where so much is missing must not pass for the cluster's state. One alone may always, for
+        else a small collection would be frozen by it; unless nothing at all is left.
+        """
+        allowed = max(1, self.objects // 20)
+        return self.failed > allowed or 0 < self.failed == self.objects
+
+
+NOTHING_TAKEN = Taken()
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """Not started: nothing was asked, and nothing is due."""
 
@@ -134,6 +163,7 @@ class Streaming:
     """When the head of the answer came."""
     live_since: float | None = None
     """When the first thing came that is no initial event: the mark is due."""
+    taken: Taken = NOTHING_TAKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +180,7 @@ class Listing:
     version: str = ""
     continue_: str = ""
     """The token that this page was asked with."""
+    taken: Taken = NOTHING_TAKEN
 
 
 @dataclass(frozen=True, slots=True)

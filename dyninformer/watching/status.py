@@ -55,6 +55,11 @@ class InformerStatus:
     """A whole state has been taken; it stays true."""
     objects: int = 0
     """How many are held."""
+    untransformed: int = 0
+    """Of how many the newest state is not held, since the transform failed on it: an older one is,
+    or none."""
+    untransformed_reason: str = ""
+    """Why the first of those failed; empty if there is none."""
     listed: int = 0
     """How many have come of a whole state that is being read; 0 while none is."""
     expected: int | None = None
@@ -87,6 +92,8 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
         state=worst.state,
         synced=synced,
         objects=objects,
+        untransformed=statuses[0].untransformed,  # as `objects`, of one store
+        untransformed_reason=statuses[0].untransformed_reason,
         listed=sum(each.listed for each in statuses),
         expected=_expected(statuses),
         reason=" ".join(reasons),

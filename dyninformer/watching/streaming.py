@@ -11,6 +11,7 @@ from dyninformer.watching.asking import (
     Turn,
     back_off,
     looks_older,
+    mistrusted,
     opened,
     proceed,
     took_state,
@@ -50,14 +51,12 @@ def step(state: Streaming, answer: Answer, now: float, random: Random) -> Turn:
 
 def _batch(state: Streaming, batch: Batch, now: float, random: Random) -> Turn:
     memory = state.memory
-    if batch.failure:
-        reason = reasons.transform_failed(memory.scope, batch.failure)
-        return back_off(memory, reason, now, random)
     if batch.broken:
         return _cut(state, reasons.broken(memory.scope, "list", batch.broken), now, random)
     if batch.error is not None:
         return _cut(state, reasons.in_stream(memory.scope, batch.error), now, random)
     collect = Collect(batch.events, batch.unusable)
+    state = replace(state, taken=state.taken.more(batch))
     if batch.mark:
         return _marked(state, batch, collect, now, random)
     if state.live_since is None and batch.live:
@@ -75,7 +74,12 @@ def _marked(
         reason = reasons.older_list(memory.scope, version, memory.version)
         memory = replace(memory, went_back=True)
         return back_off(memory, reason, now, random)
-    memory, effects = took_state(memory, version, Plan.STREAM, state.generation, now)
+    mistrust = mistrusted(memory, state.taken)
+    if mistrust is not None:
+        return back_off(memory, mistrust, now, random)
+    memory, effects = took_state(
+        memory, version, Plan.STREAM, now, generation=state.generation, taken=state.taken
+    )
     watching = Watching(
         memory, state.asked, state.timeout, version, version, opened=state.opened, lines=True
     )  # fmt: skip

@@ -31,8 +31,10 @@ class InformerTrouble(StrEnum):
     """5xx, or an error in the stream."""
     BAD_ANSWER = "bad-answer"
     """Answers that make no sense, or do not lead anywhere."""
+    INTERNAL = "internal"
+    """An error in this process that nobody expected; its traceback is in the log."""
     TRANSFORM = "transform"
-    """The transform failed on an object of the first state."""
+    """The transform failed on too many objects of the first state."""
 
 
 @dataclass(frozen=True, slots=True)

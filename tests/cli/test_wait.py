@@ -5,9 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from dyninformer import EventType, GroupVersionResource
+from dyninformer.cli.awaited import Awaited
+from dyninformer.conditions import met_when
+from dyninformer.discovery import ResolvedResource
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import HttpStatus
@@ -136,15 +142,31 @@ def test_objects_and_their_crd_may_come_later(
         assert wait.ends() == 0
 
 
+SHORT_LIVED = {
+    "apiVersion": "cert-manager.io/v1",
+    "kind": "Certificate",
+    "metadata": {"name": "short-lived", "namespace": "prod"},
+    "spec": {"secretName": "x", "issuerRef": {"name": "ca"}},
+}
+
+
+def test_a_deletion_that_nobody_saw_is_one() -> None:
+    """An object went while the server could not be reached, and another came in its place."""
+    certificates = ResolvedResource(
+        GroupVersionResource("cert-manager.io", "v1", "certificates"), "Certificate", True, "cert"
+    )
+    unused: Any = None
+    awaited = Awaited(certificates, unused, ["prod/a"], [met_when("delete")])
+    replaced: Any = SimpleNamespace(
+        key="prod/a", type=EventType.UPDATED, recreated=True, object={"metadata": {"name": "a"}}
+    )
+    assert list(awaited.take(replaced)) == ["certificate.cert-manager.io/a"]
+    assert awaited.all_met
+
+
 def test_deletion_is_waited_for(server: ApiServer, kubeconfig: Path) -> None:
     """For as long as it takes, with a negative timeout."""
-    certificate = {
-        "apiVersion": "cert-manager.io/v1",
-        "kind": "Certificate",
-        "metadata": {"name": "short-lived", "namespace": "prod"},
-        "spec": {"secretName": "x", "issuerRef": {"name": "ca"}},
-    }
-    server.create(certificate)
+    server.create(SHORT_LIVED)
     args = ("wait", "cert/short-lived", *PROD, "--for", "delete", "--timeout", "-1")
     begun = len(server.requests)
     with running(kubeconfig, *args) as wait:

@@ -81,3 +81,10 @@ def test_an_interrupt_is_for_one_alone() -> None:
         go.set()
         assert leader.result(30) == "interrupted"
         assert follower.result(30) == 5
+
+
+def test_who_asks_in_the_middle_of_its_own_work_does_not_wait_for_itself() -> None:
+    """As a signal handler does that comes meanwhile, on the same thread."""
+    flight: SingleFlight[str, int] = SingleFlight()
+    assert flight.share("a", lambda: flight.share("a", lambda: 1) + 1) == 2
+    assert flight.share("a", lambda: 7) == 7

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dyninformer.discovery import ResolvedResource
-from dyninformer.errors import DynInformerError, OptionsConflictError, StoppedError
+from dyninformer.errors import OptionsConflictError, StoppedError
 from dyninformer.follow import Follower, follow
 from dyninformer.follow.needs import OnEvent
 from dyninformer.options import ResourceOptions
@@ -71,6 +71,7 @@ class StandInInformer:
         self.gvr = gvr
         self.registrations: dict[str, StandInRegistration] = {}
         self.started = self.synced = self.stopped = False
+        self.fails: BaseException | None = None
         self.objects = 0
         self.state = InformerState.LISTING
 
@@ -85,6 +86,8 @@ class StandInInformer:
         """As the real one."""
         if self.stopped:
             raise StoppedError("this informer has stopped")
+        if self.fails is not None:
+            raise self.fails
         self.started = True
 
     def has_synced(self) -> bool:
@@ -126,8 +129,9 @@ class Stage:
         self.users: dict[GVR, set[object]] = {}
         self.options: dict[GVR, ResourceOptions] = {}
         self.conflict: GVR | None = None
+        self.fails: dict[GVR, BaseException] = {}
         self.resources = list(resources)
-        self.error: DynInformerError | None = None
+        self.error: BaseException | None = None
         self.looks = 0
         self.available = available
         self.callbacks: list[Callable[[], None]] = []
@@ -144,6 +148,7 @@ class Stage:
             if found is None or found.stopped:
                 found = self.informers[gvr] = StandInInformer(gvr)
                 found.synced = self.sync_at_once
+                found.fails = self.fails.get(gvr)
                 self.options[gvr] = asked
             self.users.setdefault(gvr, set()).add(user)
             return Generic(found)

@@ -29,15 +29,15 @@ def test_what_matches_has_an_informer_that_is_started() -> None:
     """Each with the handler, and nothing else has one."""
     stage = Stage(served(CERTIFICATES), served(ISSUERS), served("pods.v1"))
 
-    def on_event(event: object) -> None:
-        del event
-
-    with stage.following(PATTERN, on_event=on_event) as follower:
+    heard: list[object] = []
+    with stage.following(PATTERN, on_event=heard.append) as follower:
         until(follower.has_synced)
         assert names(follower) == [CERTIFICATES, ISSUERS]
         for informer in stage.informers.values():
             assert informer.started
-            assert [each.on_event for each in informer.listeners()] == [on_event]
+            (listener,) = informer.listeners()
+            listener.on_event(informer.gvr)  # type: ignore[arg-type]
+        assert heard == [*stage.informers]
 
 
 def test_a_resource_that_comes_is_followed() -> None:
@@ -298,6 +298,37 @@ def test_what_cannot_be_followed_is_said_and_harms_nobody_else(
         until(lambda: names(follower) == [CERTIFICATES, ISSUERS])
         until(lambda: not follower.reason)
     assert caplog.text.count("was asked for before") == 1
+
+
+@pytest.mark.parametrize("error", [AttributeError("no such option"), SystemExit(1)])
+def test_what_cannot_be_started_is_said_and_tried_again(error: BaseException) -> None:
+    """Whatever a tweak raised; it is not held meanwhile, and the others are."""
+    stage = Stage(served(CERTIFICATES), served(ISSUERS))
+    stage.fails = {GVR.parse(CERTIFICATES): error}
+    with stage.following(PATTERN) as follower:
+        until(lambda: names(follower) == [ISSUERS])
+        until(
+            lambda: (
+                f"cannot follow {CERTIFICATES}: {type(error).__name__}: {error}" in follower.reason
+            )
+        )
+        assert not stage.users[GVR.parse(CERTIFICATES)]
+        stage.fails = {}
+        stage.serve(*stage.resources)
+        until(lambda: names(follower) == [CERTIFICATES, ISSUERS])
+        until(lambda: not follower.reason)
+
+
+def test_an_error_that_nobody_expected_ends_no_follower(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged with its traceback, said in the reason, and tried again by itself."""
+    stage = Stage(served(CERTIFICATES))
+    stage.error = SystemExit("exit")
+    with stage.following(PATTERN) as follower:
+        until(lambda: "SystemExit: exit" in follower.reason)
+        stage.error = None
+        until(follower.has_synced)
+        assert (names(follower), follower.reason) == ([CERTIFICATES], "")
+    assert "Traceback" in caplog.text
 
 
 def test_while_discovery_fails_what_is_held_stays() -> None:

@@ -44,6 +44,9 @@ class Heard:
             return list(self._events)
 
 
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-1"}}
+
+
 @pytest.fixture
 def factory(kube_api: ApiServer) -> Iterator[DynamicSharedInformerFactory]:
     """A factory for the server."""
@@ -172,3 +175,16 @@ def test_its_own_handler_does_not_wait_for_it(
     begun.set()
     assert follower.wait_for_sync(30)
     assert answers == [False]
+
+
+def test_one_that_is_cluster_scoped_is_shared(
+    kube_api: ApiServer, factory: DynamicSharedInformerFactory
+) -> None:
+    """What for_resource has of it is what a follower uses."""
+    kube_api.create(NODE)
+    nodes = factory.for_resource("v1/nodes")
+    factory.sync(30)
+    with factory.follow("nodes") as follower:
+        assert follower.wait_for_sync(30)
+        assert (follower.reason, follower.resources()) == ("", [nodes.gvr])
+        assert factory.for_resource("v1/nodes") is nodes

@@ -10,7 +10,7 @@ import pytest
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.options import DROP, Drop
 from dyninformer.store.changes import Changes
-from dyninformer.store.refused import TransformError, UnusableObjectError
+from dyninformer.store.refused import UnusableObjectError
 from dyninformer.store.steps import WatchEvent
 from dyninformer.store.store import Store
 from tests.store.objects import WIDGETS, Counted, Told, add, delete, held, kind, widget
@@ -163,15 +163,75 @@ def test_s17_what_a_transform_drops_is_not_held_and_a_held_one_is_deleted() -> N
 
 @pytest.mark.parametrize("answer", [None, "text", []])
 def test_s17_a_transform_that_returns_no_object_counts_as_raising(answer: object) -> None:
-    """The error says what is wanted, and whose object it was."""
-    counted = Counted()
-    store, told = a_store(transform=lambda obj: answer, metrics=counted)
-    with pytest.raises(TransformError, match=r"ns/a.*dyninformer\.DROP") as caught:
-        store.receive(widget("a", 7))
-    assert (caught.value.key, caught.value.version) == ("ns/a", "7")
-    store.count_refused(caught.value)
-    assert counted.counts == [("transform_errors", 1, {})]
+    """What came says what is wanted, and whose object it was; the store does, too."""
+    store, told = a_store(transform=lambda obj: answer)
+    received = store.receive(widget("a", 7))
+    assert (received.key, received.version, received.data) == ("ns/a", "7", None)
+    add(store, widget("a", 7))
     assert not told.changes
+    assert store.failed.count == 1
+    assert "ns/a" in store.failed.first
+    assert "dyninformer.DROP" in store.failed.first
+
+
+def picky(obj: dict[str, Any]) -> dict[str, Any]:
+    """A transform that fails on what is bad."""
+    if obj["spec"]["n"] < 0:
+        raise KeyError("spec")
+    return obj
+
+
+@pytest.mark.parametrize("how", ["event", "relist"])
+def test_s17_what_the_transform_fails_on_stays_as_it_was_held(how: str) -> None:
+    """Or is left out, if it was not; what is in order again, or gone, is counted no more."""
+    store, told = a_store(transform=picky)
+    add(store, widget("a", 1, n=1), widget("b", 2, n=1))
+    del told.changes[:]
+
+    def come(*objects: bytes) -> None:
+        if how == "event":
+            add(store, *objects)
+        else:
+            relist = store.relist()
+            relist.add_all([store.receive(each) for each in objects])
+            relist.swap(first=False)
+
+    come(widget("a", 3, n=-1), widget("b", 2, n=1), widget("new", 4, n=-1))
+    assert not told.changes
+    assert sorted(store.keys()) == ["ns/a", "ns/b"]
+    assert (store.failed.count, "ns/a" in store.failed.first) == (2, True)
+    come(widget("a", 5, n=2), widget("b", 2, n=1), widget("new", 4, n=-1))
+    assert told.kinds() == [("UPDATED", "ns/a")]
+    assert (store.failed.count, "ns/new" in store.failed.first) == (1, True)
+    store.apply("DELETED", store.receive(widget("new", 6, n=-1), deleted=True))
+    assert (store.failed.count, store.failed.first) == (0, "")
+    assert told.kinds() == [("UPDATED", "ns/a")]
+
+
+@pytest.mark.parametrize("how", ["event", "relist"])
+def test_s17_another_object_that_fails_does_not_keep_the_one_before_it(how: str) -> None:
+    """Its deletion would be of another uid, and so the old one would never go."""
+    store, told = a_store(transform=picky)
+    add(store, widget("a", 1, n=1, uid="first"))
+    second = widget("a", 2, n=-1, uid="second")
+    if how == "event":
+        add(store, second)
+    else:
+        relist = store.relist()
+        relist.add(store.receive(second))
+        relist.swap(first=False)
+    assert told.kinds() == [("ADDED", "ns/a"), ("DELETED", "ns/a")]
+    assert store.failed.count == 1
+
+
+def test_s17_a_namespace_of_its_own_counts_for_itself() -> None:
+    """The list of one scope says nothing of what failed in another."""
+    store, _ = a_store(transform=picky)
+    add(store, widget("a", 1, n=-1))
+    store.relist("other").swap(first=True)
+    assert store.failed.count == 1
+    store.relist("ns").swap(first=True)
+    assert store.failed.count == 0
 
 
 def test_s17_a_delete_never_asks_the_transform() -> None:
@@ -251,7 +311,7 @@ def test_s32_an_unusable_object_is_counted_and_names_its_key_where_it_can() -> N
     with pytest.raises(UnusableObjectError, match="nested 5001 deep") as caught:
         store.receive(deep)
     assert (caught.value.key, caught.value.version) == ("ns/a", "4")
-    store.count_refused(caught.value)
+    store.count_unusable()
     assert counted.counts == [("unusable_objects", 1, {})]
     assert not told.changes
 

@@ -105,9 +105,10 @@ def test_what_is_no_list_is_lost(kind: str) -> None:
     assert isinstance(read_list(listed(kind=kind))[1], Lost)
 
 
-def test_a_transform_that_raises_fails_a_list() -> None:
-    """That sync fails (S17)."""
+def test_a_transform_that_raises_is_said_beside_the_items() -> None:
+    """What becomes of the list is decided when all of it is there (S17)."""
     batches, _ = read_list(listed(obj("a", "1"), obj("bad", "2")), refusing())
+    assert (len(batches[-1].events), batches[-1].failed) == (2, 1)
     assert "ns/bad" in batches[-1].failure
 
 

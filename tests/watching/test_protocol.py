@@ -12,6 +12,7 @@ from dyninformer.watching.answers import (
     Answer,
     Batch,
     Begin,
+    Crashed,
     CrdSeen,
     Document,
     Due,
@@ -63,7 +64,8 @@ BATCHES = st.builds(
     mark=st.booleans(),
     error=st.one_of(st.none(), st.none(), STATUSES),
     broken=st.sampled_from(["", "", "x"]),
-    failure=st.sampled_from(["", "", "", "y"]),
+    failed=st.sampled_from([0, 0, 0, 1]),
+    failure=st.just("y"),
 )
 DOCUMENTS = st.sampled_from(
     [
@@ -84,6 +86,7 @@ ANSWERS: st.SearchStrategy[Answer] = st.one_of(
     st.builds(CrdSeen, st.booleans(), st.one_of(st.none(), st.integers(1, 3))),
     st.builds(Refused, STATUSES, st.one_of(st.none(), st.floats(-1, 1e9))),
     st.builds(Lost, st.just("lost"), st.booleans()),
+    st.builds(Crashed, st.just("KeyError")),
     BATCHES,
     st.builds(PageEnd, VERSIONS, st.sampled_from(["", "", "a", "b"]), st.integers(0, 2)),
     DOCUMENTS,

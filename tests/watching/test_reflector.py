@@ -28,7 +28,7 @@ from dyninformer.testing.faults import (
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.source import Source
 from dyninformer.watching.states import Scope
-from dyninformer.watching.status import InformerState
+from dyninformer.watching.status import InformerState, InformerTrouble
 from tests.conformance.shapes import WIDGETS as CRD
 from tests.conformance.shapes import widget
 
@@ -166,15 +166,91 @@ def test_a_server_that_is_not_there_is_an_unreachable_error(server: ApiServer, m
     until(lambda: reflector.synced)
 
 
-def test_a_failure_handler_that_raises_harms_nobody(server: ApiServer, make: Make) -> None:
-    """It is logged."""
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(1), KeyboardInterrupt()])
+def test_a_failure_handler_that_raises_harms_nobody(
+    server: ApiServer, make: Make, caplog: pytest.LogCaptureFixture, error: BaseException
+) -> None:
+    """Whatever it raises; it is logged."""
 
-    def on_failure(error: Exception) -> None:
-        raise ValueError(error)
+    def on_failure(_: Exception) -> None:
+        raise error
 
     server.faults.add(HttpStatus(503), resource="widgets", times=1)
     reflector = make(on_failure=on_failure)
     until(lambda: reflector.synced)
+    assert "the watch error handler failed" in caplog.text
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(1)])
+def test_an_error_that_nobody_expected_ends_no_reflector(
+    server: ApiServer, store: Store, make: Make, caplog: pytest.LogCaptureFixture,
+    error: BaseException,
+) -> None:  # fmt: skip
+    """It is logged, shown in the status, told to the handler, and all is read anew after a wait."""
+    failures: list[Exception] = []
+    armed = threading.Event()
+
+    def on_status() -> None:
+        if armed.is_set():
+            armed.clear()
+            raise error
+
+    reflector = make(on_status=on_status, on_failure=failures.append)
+    until(lambda: reflector.status().state is InformerState.WATCHING)
+    armed.set()
+    server.restart()
+    until(lambda: failures and "the reflector of widgets.v1.ex.io failed" in str(failures[-1]))
+    status = reflector.status()
+    assert (status.trouble, status.state) == (InformerTrouble.INTERNAL, InformerState.BACKING_OFF)
+    server.create(widget("late"))
+    until(lambda: "default/late" in store)
+    until(lambda: reflector.status().reason == "")
+    assert "Traceback" in caplog.text
+
+
+def test_news_of_crds_that_cannot_be_had_at_first_are_asked_for_again(make: Make) -> None:
+    """As where the system has no more threads for a moment."""
+
+    class Exhausted(News):
+        def subscribe(self, callback: Callable[[], None], group_resource: str) -> Any:
+            self.subscribe = super().subscribe  # type: ignore[method-assign]
+            raise RuntimeError("can't start new thread")
+
+    news = Exhausted()
+    reflector = make(crds=news)
+    until(lambda: reflector.synced)
+    assert len(news.callbacks) == 1
+
+
+class Hooked:
+    """A transport whose first watch meets a hook of the user's that exits."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self.exited = 0
+
+    def watch(self, request: Any) -> Any:
+        """The first one exits."""
+        self.exited += 1
+        if self.exited == 1:
+            raise SystemExit(1)
+        return self._transport.watch(request)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+def test_a_hook_that_exits_ends_no_reflector(server: ApiServer, store: Store) -> None:
+    """It counts as a try without an answer."""
+    source = Source(server.client())
+    hooked: Any = Hooked(source.conversation())
+    reflector = Reflector(Scope(gvr=WIDGETS), hooked, store, owner=store)
+    reflector.start()
+    until(lambda: reflector.synced)
+    assert hooked.exited == 2
+    reflector.stop()
+    assert reflector.join(5)
+    source.close()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dyninformer.watching.effects import (
     Discard,
     Failed,
     ListPage,
+    Noted,
     StreamState,
     Swap,
     WatchFrom,
@@ -62,7 +63,6 @@ def test_the_watch_goes_on_from_the_version_of_the_mark() -> None:
         Batch(broken="3 bytes"),
         Batch(error=StatusError(410, "Expired", "too old")),
         Batch(error=StatusError(500, "", "oh")),
-        Batch(failure="the transform raised"),
     ],
 )
 def test_a_stream_cut_before_its_mark_is_thrown_away(end: Ended | Lost | Batch) -> None:
@@ -161,11 +161,42 @@ def test_other_refusals_are_no_refusal_of_streaming_lists(code: int) -> None:
     talk.want(StreamState)
 
 
+@pytest.mark.parametrize(
+    ("objects", "failed", "taken"),
+    [(1, 1, False), (2, 1, True), (2, 2, False), (3, 1, True), (3, 2, False), (39, 2, False),
+     (40, 2, True), (40, 3, False), (0, 0, True)],
+)  # fmt: skip
+def test_a_first_state_may_lack_one_object_or_one_in_twenty(
+    objects: int, failed: int, taken: bool
+) -> None:
+    """But not all there is; a later state is taken whatever fails (S17)."""
+    failing = Batch(
+        events=[*events("5")] * objects,
+        version="5",
+        failed=failed,
+        failure="KeyError" * bool(failed),
+    )
+    talk = Talk().begin()
+    talk.say(Opened())
+    talk.say(failing)
+    effects = talk.say(Batch(version="9", mark=True))
+    assert any(isinstance(each, Swap) for each in effects) is taken
+    assert any(isinstance(each, Noted) for each in effects) is (taken and failed > 0)
+    later = Talk().begin().stream("3")
+    later.say(Batch(error=StatusError(410, "Expired", "too old")))
+    later.when_due()
+    later.say(Opened())
+    later.say(failing)
+    assert any(isinstance(each, Swap) for each in later.say(Batch(version="9", mark=True)))
+
+
 def test_a_transform_that_raises_fails_the_sync_with_that_reason() -> None:
     """It backs off, and says what to do (S17)."""
     talk = Talk().begin()
     talk.say(Opened())
-    talk.say(Batch(failure='the transform raised KeyError("spec") on prod/a'))
+    failure = 'the transform raised KeyError("spec") on prod/a'
+    talk.say(Batch(events=events("5"), version="5", failed=1, failure=failure))
+    talk.say(Batch(version="9", mark=True))
     assert 'KeyError("spec") on prod/a' in talk.memory.reason
     assert "DROP" in talk.memory.reason
     assert talk.in_state(BackingOff).memory.attempts == 1

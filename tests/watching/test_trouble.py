@@ -27,7 +27,6 @@ def listing(scope: Scope | None = None) -> Talk:
         (refused(422), "bad-request"),
         (refused(302), "bad-answer"),
         (Batch(broken="no JSON"), "bad-answer"),
-        (Batch(failure="KeyError"), "transform"),
     ],
 )
 def test_each_failure_has_its_kind(answer: Answer, trouble: str) -> None:

@@ -371,6 +371,7 @@ def test_s16_a_stopped_informer_takes_nothing_new(running: Running) -> None:
         lambda: informer.add_event_handler(Heard()),
         informer.events,
         lambda: informer.add_indexers({"color": "{.spec.color}"}),
+        lambda: informer.indexer.add_indexers({"color": "{.spec.color}"}),
         lambda: informer.set_transform(dict),
         informer.start,
     ):
