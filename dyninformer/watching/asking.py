@@ -51,21 +51,23 @@ def proceed(memory: Memory, now: float, random: Random, *, after_early_end: bool
     if not memory.current:
         return _read(memory, now, random)
     if memory.doubtful:
-        return Checking(memory), (Ask(AskRevision()),)
+        return Checking(memory), (Ask(AskRevision(), memory.unauthorized),)
     timeout, version = random.randint(*_WATCH_SECONDS), memory.version
     state = Watching(
         memory, now, timeout, version, version, after_early_end=after_early_end
     )  # fmt: skip
-    return state, (Ask(WatchFrom(version, timeout)),)
+    return state, (Ask(WatchFrom(version, timeout), memory.unauthorized),)
 
 
 def _read(memory: Memory, now: float, random: Random) -> Turn:
     generation = memory.crd.generation
     if memory.plan is Plan.STREAM and memory.streams:
         timeout = random.randint(*_STREAM_SECONDS)
-        return Streaming(memory, now, timeout, generation), (Ask(StreamState(timeout)),)
+        ask = Ask(StreamState(timeout), memory.unauthorized)
+        return Streaming(memory, now, timeout, generation), (ask,)
     plan = Plan.WHOLE if memory.plan is Plan.WHOLE else Plan.PAGED
-    return Listing(memory, plan, generation), (Ask(ListPage(limited=plan is Plan.PAGED)),)
+    ask = Ask(ListPage(limited=plan is Plan.PAGED), memory.unauthorized)
+    return Listing(memory, plan, generation), (ask,)
 
 
 def back_off(
@@ -113,7 +115,7 @@ def reread(memory: Memory, cause: str, plan: Plan = Plan.STREAM) -> Memory:
 
 def opened(memory: Memory) -> Memory:
     """The server answers: the credentials are good."""
-    return replace(memory, reloaded=False) if memory.reloaded else memory
+    return replace(memory, unauthorized=False) if memory.unauthorized else memory
 
 
 def looks_older(memory: Memory, version: str) -> bool:
@@ -142,6 +144,7 @@ def took_state(
         went_back=False,
         broken_from=None,
         missing_since=None,
+        unauthorized=False,
         alive_since=now if memory.alive_since is None else memory.alive_since,
         reason="",
         trouble=None,

@@ -32,7 +32,6 @@ from dyninformer.watching.effects import (
     Failed,
     ListPage,
     Noted,
-    ReloadCredentials,
     StreamState,
     Swap,
     Want,
@@ -116,7 +115,6 @@ class Carrier:
         self._reading: Reading = DocumentReading()
         self._apart: Relist | None = None
         self._expected: int | None = None  # objects of the state apart, once a page has told
-        self._reload = False
         self._contact: float | None = None
         self._since = clock.now()
 
@@ -240,10 +238,8 @@ class Carrier:
     def _follow_up(self, effects: Effects) -> None:
         for effect in effects:
             match effect:
-                case ReloadCredentials():
-                    self._reload = True
-                case Ask(want):
-                    self._ask(want)
+                case Ask():
+                    self._ask(effect)
                 case Failed() | Noted():
                     self._report(effect)
                 case _:
@@ -266,9 +262,10 @@ class Carrier:
             self._expected = None
         return self._apart
 
-    def _ask(self, want: Want) -> None:
-        self.asked = Asked(want, requests.request_for(self.scope, want), self._reload)
-        self._reload = False
+    def _ask(self, ask: Ask) -> None:
+        want = ask.want
+        request = requests.request_for(self.scope, want)
+        self.asked = Asked(want, request, ask.fresh_credentials)
         name = str(self.scope)
         if isinstance(want, AskDocument):
             self._reading = DocumentReading()

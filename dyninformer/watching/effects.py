@@ -56,11 +56,8 @@ class Ask:
     """End what is under way, and make a request."""
 
     want: Want
-
-
-@dataclass(frozen=True, slots=True)
-class ReloadCredentials:
-    """Have the next request use credentials that are read anew."""
+    fresh_credentials: bool = False
+    """Have the credentials read anew before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +113,5 @@ class Noted:
     text: str
 
 
-Effect: TypeAlias = (
-    Ask | ReloadCredentials | Collect | Discard | Swap | Apply | Clear | Failed | Noted
-)
+Effect: TypeAlias = Ask | Collect | Discard | Swap | Apply | Clear | Failed | Noted
 Effects: TypeAlias = tuple[Effect, ...]

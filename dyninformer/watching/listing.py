@@ -29,8 +29,6 @@ def step(state: Listing, answer: Answer, now: float, random: Random) -> Turn:
             return _batch(state, answer, now, random)
         case PageEnd():
             return _page(state, answer, now, random)
-        case Opened():
-            return replace(state, memory=opened(state.memory)), ()
         case Refused(status) if status.code == 410 and state.continue_:
             return _expired(state, now, random)
         case Refused():

@@ -25,7 +25,7 @@ def _refusal(scope: Scope, code: int, said: str) -> tuple[InformerTrouble, str]:
     if code == 401:
         return InformerTrouble.UNAUTHORIZED, (
             f"the credentials were refused (401: {said}). "
-            "Renew them; they are read again before the next try."
+            "Renew them; they are read again with the next tries."
         )
     if code == 403:
         who = said.split(" is forbidden: ", 1)[-1]

@@ -91,8 +91,8 @@ class Memory:
     """The version from which a stream brought a broken frame, and nothing before it (S32)."""
     missing_since: float | None = None
     """Since when discovery shows no such resource (S33)."""
-    reloaded: bool = False
-    """Credentials were read anew, and no answer was good since."""
+    unauthorized: bool = False
+    """The credentials were refused, and no answer was good since: each try reads them anew."""
 
     backoff: Backoff = NO_FAILURE
     budget: Budget = NOTHING_SPENT

@@ -87,6 +87,13 @@ class Talk:
         assert isinstance(found, kind), found
         return found
 
+    @property
+    def reads_credentials(self) -> bool:
+        """The request that is under way begins with reading the credentials anew."""
+        assert protocol.asks(self.state), self.state
+        found = next(each for each in reversed(self.effects) if isinstance(each, Ask))
+        return found.fresh_credentials
+
     def in_state(self, kind: type[T]) -> T:
         """The state, which must be of this kind."""
         assert isinstance(self.state, kind), self.state

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dyninformer.watching import protocol
-from dyninformer.watching.answers import Batch, CrdSeen, Ended, Lost, PageEnd, StatusError
+from dyninformer.watching.answers import Batch, CrdSeen, Ended, Lost, Opened, PageEnd, StatusError
 from dyninformer.watching.effects import (
     Apply,
     AskRevision,
     Failed,
     ListPage,
-    ReloadCredentials,
     StreamState,
     WatchFrom,
 )
@@ -239,18 +238,45 @@ def test_retry_after_is_capped() -> None:
     assert 60 <= talk.in_state(BackingOff).until - talk.now <= 90
 
 
-def test_refused_credentials_are_read_anew_once() -> None:
-    """Then it backs off, until an answer was good (S28)."""
+def test_refused_credentials_are_read_anew_at_once_and_then_with_each_try() -> None:
+    """Until an answer was good: then they are not read, and the next 401 is a first one (S28)."""
     talk = lister().begin().list("10")
-    assert talk.say(refused(401))[0] == ReloadCredentials()
-    talk.want(WatchFrom)
     talk.say(refused(401))
-    talk.in_state(BackingOff)
-    talk.when_due()
+    assert talk.want(WatchFrom)
+    assert talk.reads_credentials
+    for _ in range(3):
+        talk.say(refused(401))
+        talk.in_state(BackingOff)
+        talk.when_due()
+        assert talk.reads_credentials
     talk.watch()
     talk.say(Lost("reset"))
     talk.when_due()
-    assert talk.say(refused(401))[0] == ReloadCredentials()
+    assert not talk.reads_credentials
+    talk.say(refused(401))
+    assert talk.reads_credentials
+
+
+@pytest.mark.parametrize("then", [Lost("the plugin failed"), refused(403), refused(503)])
+def test_after_refused_credentials_an_answer_that_is_not_good_has_them_read_anew(
+    then: Lost,
+) -> None:
+    """A plugin may fail, and whoever shows no credentials is forbidden everything (S28)."""
+    talk = lister().begin().list("10")
+    talk.say(refused(401))
+    talk.say(then)
+    talk.when_due()
+    assert talk.reads_credentials
+
+
+def test_credentials_that_are_refused_on_every_second_page_are_not_read_without_end() -> None:
+    """The first page was good, and the list was not (S28, S29)."""
+    talk = lister().begin()
+    for _ in range(2):
+        talk.say(Opened())
+        talk.say(PageEnd("10", "more", items=1))
+        talk.say(refused(401))
+    talk.in_state(BackingOff)
 
 
 def test_forbidden_is_never_for_ever() -> None:

@@ -248,6 +248,28 @@ def test_s28_a_token_that_was_rotated_is_read_anew(
 
 
 @on_embedded
+def test_s28_a_kubeconfig_that_is_repaired_later_is_read_then(
+    cluster: Cluster, server: ApiServer, widgets: Collection, tmp_path: Path
+) -> None:
+    """The token was refused twice before: it is read again with each further try."""
+    old = server.access.add_user("late", groups=["system:masters"])
+    path, ca = tmp_path / "kubeconfig", server.ca
+    assert ca is not None
+    path.write_text(kubeconfig_text(server.url, old, ca.read_bytes()))
+    with DynamicSharedInformerFactory(kubeconfig=path, namespace=widgets.namespace) as factory:
+        found, heard = factory.for_resource(WIDGETS), Heard()
+        found.informer.add_event_handler(heard)
+        factory.sync(PATIENCE)
+        server.access.remove_token(old)
+        server.restart()
+        until(lambda: found.informer.status().trouble == "unauthorized")
+        new = server.access.add_user("late", groups=["system:masters"])
+        path.write_text(kubeconfig_text(server.url, new, ca.read_bytes()))
+        widgets.fill("a")
+        heard.wait("ADDED", "a")
+
+
+@on_embedded
 def test_s28_a_client_whose_token_is_refused_says_so(
     cluster: Cluster, factories: Factories
 ) -> None:
