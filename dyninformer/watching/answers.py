@@ -44,6 +44,8 @@ class CrdSeen:
     """CRDs can be watched at present."""
     generation: int | None
     """Of the spec of our resource's CRD; None if there is no such CRD, or nobody can tell."""
+    version: str = ""
+    """The CRD's own resourceVersion, "" where there is no generation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,9 @@ def proceed(memory: Memory, now: float, random: Random, *, after_early_end: bool
             memory = _troubled(memory, reasons.too_often(memory.scope))
         return BackingOff(memory, now, free_at), ()
     memory = replace(memory, budget=memory.budget.spend(now))
+    if memory.current and crd_changed(memory):
+        # A watch that begins now is served under the CRD as it is: no early end would tell.
+        memory = reread(memory, "schema")
     if not memory.current:
         return _read(memory, now, random)
     if memory.doubtful:
@@ -113,6 +116,25 @@ def reread(memory: Memory, cause: str, plan: Plan = Plan.STREAM) -> Memory:
     return replace(memory, current=False, doubtful=False, cause=cause, plan=plan)
 
 
+def crd_changed(memory: Memory) -> bool:
+    """What is held may have been read before the CRD's spec was what it is now (S27)."""
+    return memory.crd.available and memory.crd.generation != memory.generation
+
+
+def with_generation(memory: Memory) -> Memory:
+    """Know the generation of what is held, if nobody could tell it when it was asked for (S27).
+
+    A CRD that was last written before the state was read has been the same since then. From
+    any other it cannot be told: the generation stays unknown, which counts as changed.
+    """
+    crd = memory.crd
+    if memory.generation is None and crd.generation is not None:
+        written, read = versions.number(crd.version), versions.number(memory.read_at)
+        if written is not None and read is not None and written <= read:
+            return replace(memory, generation=crd.generation)
+    return memory
+
+
 def opened(memory: Memory) -> Memory:
     """The server answers: the credentials are good."""
     return replace(memory, unauthorized=False) if memory.unauthorized else memory
@@ -138,6 +160,7 @@ def took_state(
         current=True,
         doubtful=False,
         generation=generation,
+        read_at=version,
         plan=Plan.STREAM,
         cuts=0,
         listed=plan,
@@ -150,4 +173,4 @@ def took_state(
         trouble=None,
         attempts=0,
     )
-    return memory, effects
+    return with_generation(memory), effects

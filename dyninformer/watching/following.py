@@ -16,7 +16,7 @@ from dyninformer.watching.answers import (
     Refused,
     StatusError,
 )
-from dyninformer.watching.asking import Turn, back_off, opened, proceed, reread
+from dyninformer.watching.asking import Turn, back_off, crd_changed, opened, proceed, reread
 from dyninformer.watching.effects import Apply, Effects
 from dyninformer.watching.refusals import refused
 from dyninformer.watching.states import Memory, Plan, Watching
@@ -46,15 +46,22 @@ def step(state: Watching, answer: Answer, now: float, random: Random) -> Turn:
             return state, ()
 
 
-def crd_changed(state: Watching) -> bool:
-    """What is held was read before the CRD's spec was what it is now (S27)."""
+def outdated(state: Watching) -> bool:
+    """The CRD changed before this stream began, as is known only now: no end would tell (S27).
+
+    Either the stream before ended early, or the CRD was written after what is held was read,
+    which was when nobody could tell its generation.
+    """
     memory = state.memory
-    return memory.crd.available and memory.crd.generation != memory.generation
+    if not crd_changed(memory):
+        return False
+    unknown = memory.generation is None
+    return state.after_early_end or (unknown and versions.older(memory.read_at, memory.crd.version))
 
 
-def closed_for_crd(state: Watching, now: float, random: Random) -> Turn:
-    """The stream before ended because the CRD changed, as is known only now: list."""
-    return proceed(reread(_memory(state), "schema"), now, random)
+def leave(state: Watching, now: float, random: Random) -> Turn:
+    """Go on without this stream."""
+    return proceed(_memory(state), now, random)
 
 
 def _memory(state: Watching) -> Memory:
@@ -145,13 +152,9 @@ def _ended(state: Watching, now: float, random: Random) -> Turn:
     if not state.lines:
         memory = replace(memory, doubtful=True)
     lasted = now - (state.asked if state.opened is None else state.opened)
-    changed = crd_changed(state)
     if lasted < _AT_ONCE and not state.advanced:
-        memory = reread(memory, "schema") if changed else memory
         return back_off(memory, reasons.ended_at_once(memory.scope), now, random)
-    if changed:
-        return proceed(reread(memory, "schema"), now, random)
-    if lasted >= state.timeout - _NEAR_THE_END:
+    if crd_changed(memory) or lasted >= state.timeout - _NEAR_THE_END:
         return proceed(memory, now, random)
     blind = memory.scope.may_be_custom and not memory.crd.available
     if blind and now - memory.listed_early_at >= _LISTED_EARLY_EVERY:
@@ -163,8 +166,6 @@ def _ended(state: Watching, now: float, random: Random) -> Turn:
 def _lost(state: Watching, lost: Lost, now: float, random: Random) -> Turn:
     """The server may be another one when it answers again: its revision is looked at first."""
     memory = replace(_memory_after(state, now), doubtful=True)
-    if crd_changed(state):
-        memory = reread(memory, "schema")
     if lost.silent and state.opened is not None:
         return proceed(memory, now, random)
     reason = reasons.lost(memory.scope, "watch", lost.complaint)

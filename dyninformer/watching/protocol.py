@@ -13,7 +13,7 @@ from random import Random
 
 from dyninformer.watching import absence, following, listing, streaming
 from dyninformer.watching.answers import Answer, Batch, Begin, CrdSeen, Due, Ended, Lost, Stop
-from dyninformer.watching.asking import Turn, proceed
+from dyninformer.watching.asking import Turn, proceed, with_generation
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.effects import Ask, Discard, Effects, ListPage, Swap
 from dyninformer.watching.states import (
@@ -115,9 +115,10 @@ def newest(state: State) -> str:
 
 def wants_to_leave(state: State, crd: CrdSeen) -> bool:
     """What the CRD watch says should end the stream that is under way; from any thread."""
-    if not isinstance(state, Watching) or not state.after_early_end:
+    if not isinstance(state, Watching):
         return False
-    return crd.available and crd.generation != state.memory.generation
+    memory = with_generation(replace(state.memory, crd=crd))
+    return following.outdated(replace(state, memory=memory))
 
 
 def _stopped(state: State) -> Turn:
@@ -132,10 +133,7 @@ def _crd_seen(state: State, seen: CrdSeen, now: float, random: Random) -> Turn:
         return proceed(replace(memory, backoff=Backoff()), now, random)
     if isinstance(state, BackingOff) and state.wakes:
         return proceed(memory, now, random)
-    if isinstance(state, Watching) and memory.generation is None and not state.after_early_end:
-        # Nobody could tell when the state was read; a change since then will end the stream.
-        memory = replace(memory, generation=seen.generation)
-    state = replace(state, memory=memory)
-    if isinstance(state, Watching) and wants_to_leave(state, seen):
-        return following.closed_for_crd(state, now, random)
+    state = replace(state, memory=with_generation(memory))
+    if isinstance(state, Watching) and following.outdated(state):
+        return following.leave(state, now, random)
     return state, ()

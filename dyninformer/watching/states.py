@@ -73,7 +73,9 @@ class Memory:
     doubtful: bool = False
     """Perhaps the server has not reached ``version``: ask before the next watch (S30)."""
     generation: int | None = None
-    """The CRD's when the state that is held was asked for; None if nobody could tell."""
+    """The CRD's that what is held was read under, or one before it; None if nobody can tell."""
+    read_at: str = ""
+    """The version of the whole state that was taken last."""
 
     plan: Plan = Plan.STREAM
     """How to read the collection when it must be read next."""

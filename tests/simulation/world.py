@@ -106,7 +106,7 @@ class World:
         self.sees_crds = self.random.random() < 0.7
         self.may_go_back = False
         self.later: list[tuple[float, Callable[[], None]]] = []
-        self._generation: int | None = self._crd_generation()
+        self._crds_from = self.random.choice((0.0, 0.0, 0.3, 20.0))
         if not self.sees_crds:
             self._forbid_crds()
         self.selector = self.random.choice(("", "", _SELECTED))
@@ -132,8 +132,11 @@ class World:
 
     def begin(self) -> None:
         """Start the reflectors."""
+        self._crds_from += self.server.clock.now()
         for reflector in self.reflectors:
             reflector.begin()
+            if self.sees_crds:
+                self.later.append((self._crds_from, reflector.news))
 
     def pass_time(self, seconds: float) -> None:
         """Let all happen that falls due on the way, at its own moment."""
@@ -163,15 +166,20 @@ class World:
     # -- CRDs ----------------------------------------------------------------------------
 
     def crd_seen(self) -> CrdSeen:
-        """The CRD watch, which is up to date whenever it is asked."""
-        return CrdSeen(available=True, generation=self._crd_generation())
+        """The CRD watch, which is up to date whenever it is asked, once it has opened."""
+        if self.server.clock.now() < self._crds_from:
+            return CrdSeen(available=False, generation=None)
+        found = self._crd()
+        if found is None:
+            return CrdSeen(available=True, generation=None)
+        metadata = found["metadata"]
+        return CrdSeen(True, int(metadata["generation"]), metadata["resourceVersion"])
 
-    def _crd_generation(self) -> int | None:
+    def _crd(self) -> Object | None:
         try:
-            found = self.server.get(CRD)
+            return self.server.get(CRD)
         except (ApiError, LookupError):
             return None
-        return int(found["metadata"]["generation"])
 
     def _crd_has_changed(self) -> None:
         """The CRD watch tells of it, now or a little later."""
@@ -343,7 +351,7 @@ class World:
     def settle(self) -> None:
         """Faults stop, the CRD is there; some writes later all should be known."""
         self._mend()
-        if self._crd_generation() is None:
+        if self._crd() is None:
             self._install_crd()
         if not self.sees_crds:
             self.restart()  # a change of the schema within ten minutes of another goes unseen

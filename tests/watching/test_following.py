@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from dyninformer.watching import protocol
@@ -163,12 +165,102 @@ def test_news_of_the_crd_do_not_end_a_stream_that_is_still_the_old_one() -> None
     talk.in_state(Watching)
 
 
-def test_a_generation_that_becomes_known_later_is_taken_as_that_of_what_is_held() -> None:
-    """A change since the list would have ended the stream."""
-    talk = watching()
-    talk.say(SEEN)
-    early_end(talk)
+def seen(generation: int, written: str) -> CrdSeen:
+    """The CRD watch shows a generation, and the version at which the CRD was last written."""
+    return CrdSeen(available=True, generation=generation, version=written)
+
+
+BEGIN = pytest.mark.parametrize("talk", [Talk, lister], ids=["streaming list", "paged list"])
+
+
+def held(talk: Talk, during: CrdSeen | None = None, after: CrdSeen | None = None) -> Talk:
+    """A state of version 10 is read, with news of the CRD in the middle of it, or after it."""
+    talk.begin()
+    talk.say(Opened())
+    if during is not None:
+        talk.say(during)
+    if isinstance(talk.state, Streaming):
+        talk.say(Batch(version="10", mark=True, live=True))
+    else:
+        talk.say(PageEnd("10"))
+    if talk.memory.current:
+        talk.watch()
+    if after is not None:
+        talk.say(after)
+    return talk
+
+
+@BEGIN
+@pytest.mark.parametrize("when", ["during", "after"])
+def test_a_crd_that_was_written_before_the_state_was_read_tells_its_generation(
+    talk: Callable[[], Talk], when: str
+) -> None:
+    """Nobody could tell it when the list was asked for; without a change, nothing is read anew.
+
+    The first change after that is one (S27).
+    """
+    known = held(talk(), **{when: seen(5, "9")})
+    known.in_state(Watching)
+    known.say(Batch(version="20"))
+    known.wait(known.in_state(Watching).timeout)
+    known.say(Ended())
+    known.want(WatchFrom)
+    known.watch()
+    known.say(seen(6, "21"))
+    known.in_state(Watching)
+    early_end(known, "22")
+    assert not known.memory.current
+    assert known.memory.cause == "schema"
+
+
+@pytest.mark.parametrize("written", ["11", "opaque"])
+@pytest.mark.parametrize("when", ["during", "after"])
+def test_a_generation_that_cannot_be_told_is_settled_by_a_list(when: str, written: str) -> None:
+    """The CRD may have changed since the state was read: one list more, and then none (S27)."""
+    talk = held(lister(), **{when: seen(5, written)})
+    if isinstance(talk.state, Watching):
+        early_end(talk, "12")
+    talk.want(ListPage)
+    talk.list("13").watch()
+    early_end(talk, "14")
     talk.want(WatchFrom)
+
+
+def test_news_that_the_crd_was_written_after_the_list_end_a_watch_that_may_be_of_the_new_one() -> (
+    None
+):
+    """No early end of it would tell (S27)."""
+    talk = held(lister())
+    assert protocol.wants_to_leave(talk.state, seen(5, "11"))
+    assert not protocol.wants_to_leave(talk.state, seen(5, "10"))
+    talk.say(seen(5, "11"))
+    talk.want(ListPage)
+
+
+def test_the_generation_of_a_streaming_list_is_the_one_from_before_it_began() -> None:
+    """A change while it is read may be in none, some or all of it (S27)."""
+    talk = Talk(crd=seen(5, "3"))
+    held(talk, during=seen(6, "9"))
+    early_end(talk, "12")
+    talk.want(StreamState)
+
+
+def test_a_crd_that_changes_while_a_list_is_read_has_it_read_again_at_once() -> None:
+    """The watch after it would be one of the new spec: no early end of it would tell (S27)."""
+    talk = Talk(scope=lister().memory.scope, crd=seen(5, "3"))
+    held(talk, during=seen(6, "9"))
+    talk.want(ListPage)
+    talk.list("12")
+    talk.want(WatchFrom)
+
+
+def test_a_crd_that_changes_during_a_wait_has_the_collection_read_after_it() -> None:
+    """The stream that would have ended early is gone already (S27)."""
+    talk = watching(Talk(scope=lister().memory.scope, crd=SEEN))
+    talk.say(Lost("reset"))
+    talk.say(CrdSeen(available=True, generation=4))
+    talk.when_due()
+    talk.want(ListPage)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +334,7 @@ def test_refused_credentials_are_read_anew_at_once_and_then_with_each_try() -> N
     """Until an answer was good: then they are not read, and the next 401 is a first one (S28)."""
     talk = lister().begin().list("10")
     talk.say(refused(401))
-    assert talk.want(WatchFrom)
+    talk.want(WatchFrom)
     assert talk.reads_credentials
     for _ in range(3):
         talk.say(refused(401))
