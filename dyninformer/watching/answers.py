@@ -121,6 +121,10 @@ class PageEnd:
     """How many items the page had, kept or not."""
     remaining: int | None = None
     """How many the later pages have, if the server says so."""
+    first: str = ""
+    """The key of the first item that has one."""
+    repeats: bool = False
+    """It begins with an object that an earlier page of the same list began with."""
 
 
 @dataclass(frozen=True, slots=True)

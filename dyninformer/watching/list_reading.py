@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from dyninformer.store.refused import TransformError, UnusableObjectError
-from dyninformer.watching.answers import Answer, Lost, PageEnd
+from dyninformer.watching.answers import Answer, Batch, Lost, PageEnd
 from dyninformer.watching.frames import BrokenFrameError, ItemCutter
 from dyninformer.watching.gathering import Gathered, Receiving
 
@@ -24,6 +24,7 @@ class ListReading:
         self._name = name
         self._cutter = ItemCutter(on_trust=True)
         self._items = 0
+        self._first = ""
 
     def feed(self, chunk: bytes) -> Iterator[Answer]:
         """One batch, if there are whole items."""
@@ -38,7 +39,9 @@ class ListReading:
             yield gathered.fail(error)
         else:
             if self._items > before:
-                yield gathered.batch("")
+                batch = gathered.batch("")
+                self._first = self._first or _first_key(batch)
+                yield batch
 
     def end(self) -> Answer:
         """The page's metadata, unless the body was cut short or is no list."""
@@ -48,7 +51,7 @@ class ListReading:
             return Lost(str(error))
         if not meta.kind.endswith("List"):
             return Lost(f"the answer is of kind {meta.kind[:40]!r}, which is no list")
-        return PageEnd(meta.version, meta.continue_, self._items, meta.remaining)
+        return PageEnd(meta.version, meta.continue_, self._items, meta.remaining, self._first)
 
     def _read(self, items: Items, gathered: Gathered) -> None:
         """Have the store read the items; if one turns out to be none, cut anew from there on."""
@@ -64,6 +67,13 @@ class ListReading:
                     return
                 gathered.refuse(error)
         self._items += len(items)
+
+
+def _first_key(batch: Batch) -> str:
+    """The key of an item, of the first one unless that is unusable."""
+    if batch.events:
+        return batch.events[0][1].key
+    return next(filter(None, batch.unusable), "")
 
 
 class RevisionReading:

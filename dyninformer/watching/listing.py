@@ -20,6 +20,7 @@ from dyninformer.watching.asking import (
 from dyninformer.watching.effects import Ask, Collect, ListPage, Noted
 from dyninformer.watching.refusals import refused
 from dyninformer.watching.states import Checking, Listing, Plan
+from dyninformer.watching.trouble import Reason
 
 
 def step(state: Listing, answer: Answer, now: float, random: Random) -> Turn:
@@ -98,18 +99,37 @@ def _page(state: Listing, end: PageEnd, now: float, random: Random) -> Turn:
 
 
 def _next_page(state: Listing, version: str, end: PageEnd, now: float, random: Random) -> Turn:
-    """Always followed. A page of nothing counts as a request that brought nothing."""
+    """Always followed. A page that leads no further is a request that brought nothing (S29)."""
     memory = state.memory
     if end.continue_ == state.continue_:
-        reason = reasons.endless_list(memory.scope)
-        return back_off(memory, reason, now, random)
-    if not end.items:
+        return _endless(state, reasons.circular_list(memory.scope), now, random)
+    remaining = _remaining(state, end)
+    counted_off = state.remaining is None or (remaining is not None and remaining < state.remaining)
+    if not end.items or end.repeats or not counted_off:
         if memory.budget.free_at(now) > now:
-            reason = reasons.endless_list(memory.scope)
-            return back_off(memory, reason, now, random)
+            return _endless(state, reasons.endless_list(memory.scope), now, random)
         memory = replace(memory, budget=memory.budget.spend(now))
-    asked = replace(state, memory=memory, version=version, continue_=end.continue_)
+    asked = replace(
+        state, memory=memory, version=version, continue_=end.continue_, remaining=remaining
+    )  # fmt: skip
     return asked, (Ask(ListPage(end.continue_, limited=state.plan is Plan.PAGED)),)
+
+
+def _remaining(state: Listing, end: PageEnd) -> int | None:
+    """How many items are to come at most: as the server says now, or said before; never more.
+
+    It falls with each page of a list that has an end, at least while nothing is added to it.
+    """
+    before, said = state.remaining, end.remaining
+    if before is None:
+        return said
+    return max(0, min(before, before - end.items if said is None else said))
+
+
+def _endless(state: Listing, reason: Reason, now: float, random: Random) -> Turn:
+    """The next try is one without pages; if that has no end either, the usual one."""
+    plan = Plan.STREAM if state.plan is Plan.WHOLE else Plan.WHOLE
+    return back_off(replace(state.memory, plan=plan), reason, now, random)
 
 
 def _expired(state: Listing, now: float, random: Random) -> Turn:

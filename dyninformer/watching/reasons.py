@@ -164,6 +164,15 @@ def endless_list(scope: Scope) -> Reason:
     """A list whose pages lead nowhere."""
     return Reason(
         InformerTrouble.BAD_ANSWER,
+        f"cannot list {scope}: page follows page, and the list does not end: they bring nothing "
+        "new, or more than the server said there is. It is asked again.",
+    )
+
+
+def circular_list(scope: Scope) -> Reason:
+    """A page whose continue token is the one it was asked with."""
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
         f"cannot list {scope}: the server gives the same continue token again.",
     )
 

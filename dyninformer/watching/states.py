@@ -152,6 +152,8 @@ class Listing:
     version: str = ""
     continue_: str = ""
     """The token that this page was asked with."""
+    remaining: int | None = None
+    """How many items the rest has, by the lowest count so far; None if the server never said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, repeat
+
 import pytest
 
+from dyninformer.watching import protocol
 from dyninformer.watching.answers import Batch, Lost, Opened, PageEnd, StatusError
 from dyninformer.watching.effects import (
     Ask,
@@ -142,6 +147,63 @@ def test_pages_of_nothing_are_not_asked_for_without_end() -> None:
         if isinstance(talk.state, BackingOff):
             break
     assert len(talk.asked) <= 60
+
+
+def turn_pages(talk: Talk, pages: Iterator[PageEnd]) -> int:
+    """Answer page after page until it waits, or has no page more; how many were asked for."""
+    before = len(talk.asked)
+    for number, end in enumerate(pages):
+        talk.say(Opened())
+        talk.say(replace(end, continue_=f"more{number}"))
+        if isinstance(talk.state, BackingOff):
+            break
+    return len(talk.asked) - before
+
+
+def endless(pages: Iterator[PageEnd]) -> None:
+    """A list of such pages is given up after some sixty of them, with a reason."""
+    talk = lister().begin()
+    assert turn_pages(talk, pages) <= 60 + 3  # what the server counted is allowed
+    talk.in_state(BackingOff)
+    assert "does not end" in talk.memory.reason
+
+
+def test_pages_that_go_round_in_circles_are_not_asked_for_without_end() -> None:
+    """They have items, and bring nothing (S29)."""
+    endless(repeat(PageEnd("10", items=500, repeats=True)))
+
+
+def test_more_pages_than_the_server_counted_are_not_asked_for_without_end() -> None:
+    """Whether it says the same again with each page, or has said it once (S29)."""
+    endless(repeat(PageEnd("10", items=1, remaining=70)))
+    endless(chain([PageEnd("10", items=1, remaining=3)], repeat(PageEnd("10", items=1))))
+    endless(chain([PageEnd("10", items=1, remaining=3)], repeat(PageEnd("10", remaining=9))))
+
+
+def test_a_list_may_have_as_many_pages_as_it_needs() -> None:
+    """With a count that falls, without one, or with one that was wrong for a while (S25)."""
+    added_to = (PageEnd("10", items=1, remaining=1000 - max(0, n - 40)) for n in range(1000))
+    for pages in (
+        (PageEnd("10", items=1, remaining=1000 - n) for n in range(1000)),
+        (PageEnd("10", items=1) for _ in range(1000)),
+        added_to,
+    ):
+        talk = lister().begin()
+        assert turn_pages(talk, pages) == 1000
+        talk.say(PageEnd("14", items=1))
+        assert talk.want(WatchFrom).version == "10"
+
+
+def test_after_a_list_without_end_the_next_one_has_no_pages() -> None:
+    """A server that counts its pages wrong may have the list whole; what is held stays (S29)."""
+    talk = lister().begin()
+    turn_pages(talk, repeat(PageEnd("10", items=500, repeats=True)))
+    assert Discard() in talk.effects
+    while not protocol.asks(talk.state):
+        talk.when_due()
+    assert talk.want(ListPage) == ListPage("", limited=False)
+    talk.list("12")
+    talk.want(WatchFrom)
 
 
 def test_a_list_without_a_version_is_no_list() -> None:
