@@ -123,6 +123,8 @@ class PageEnd:
     """How many the later pages have, if the server says so."""
     first: str = ""
     """The key of the first item that has one."""
+    first_version: str = ""
+    """The resourceVersion of that item, where one item was asked for."""
     repeats: bool = False
     """It begins with an object that an earlier page of the same list began with."""
 

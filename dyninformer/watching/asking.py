@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from dyninformer.store import versions
 from dyninformer.watching import reasons
+from dyninformer.watching.answers import Event, Events
 from dyninformer.watching.backoff import STEADY_AFTER, Backoff
 from dyninformer.watching.effects import (
     Ask,
@@ -24,9 +25,11 @@ from dyninformer.watching.effects import (
 from dyninformer.watching.states import (
     BackingOff,
     Checking,
+    LastChange,
     Listing,
     Memory,
     Plan,
+    Replay,
     State,
     Streaming,
     Watching,
@@ -40,8 +43,18 @@ _STREAM_SECONDS = (1800, 2160)
 """For a streaming list, whose initial events count too: silence bounds it, not duration (S24)."""
 
 
-def proceed(memory: Memory, now: float, random: Random, *, after_early_end: bool = False) -> Turn:
-    """Ask what has to be asked next, or wait until the budget allows it (S29)."""
+def proceed(
+    memory: Memory,
+    now: float,
+    random: Random,
+    *,
+    after_early_end: bool = False,
+    replay: Replay | None = None,
+) -> Turn:
+    """Ask what has to be asked next, or wait until the budget allows it (S29).
+
+    ``replay`` is what a look at the server has left open: the next watch is to show it.
+    """
     free_at = memory.budget.free_at(now)
     if free_at > now:
         if not memory.reason:
@@ -53,13 +66,30 @@ def proceed(memory: Memory, now: float, random: Random, *, after_early_end: bool
         memory = reread(memory, "schema")
     if not memory.current:
         return _read(memory, now, random)
-    if memory.doubtful:
-        return Checking(memory), (Ask(AskRevision(), memory.unauthorized),)
-    timeout, version = random.randint(*_WATCH_SECONDS), memory.version
+    last = memory.last_change
+    if memory.doubtful and replay is None:
+        key = last.key if last is not None and memory.looks else ""
+        return Checking(memory), (Ask(AskRevision(key), memory.unauthorized),)
+    timeout = random.randint(*_WATCH_SECONDS)
+    start = memory.version if replay is None else _before(replay, memory)
     state = Watching(
-        memory, now, timeout, version, version, after_early_end=after_early_end
-    )  # fmt: skip
-    return state, (Ask(WatchFrom(version, timeout), memory.unauthorized),)
+        memory,
+        now,
+        timeout,
+        start,
+        memory.version,
+        after_early_end=after_early_end,
+        last_change=last,
+        replay=replay,
+    )
+    return state, (Ask(WatchFrom(start, timeout), memory.unauthorized),)
+
+
+def _before(replay: Replay, memory: Memory) -> str:
+    """The version right before the last change; nothing of ours has happened after it."""
+    if replay.expected is None:
+        return memory.read_at
+    return str(int(replay.expected.version) - 1)
 
 
 def _read(memory: Memory, now: float, random: Random) -> Turn:
@@ -135,9 +165,29 @@ def with_generation(memory: Memory) -> Memory:
     return memory
 
 
+def newest(events: Events, last: LastChange | None) -> LastChange | None:
+    """The last change, once these are taken too. An opaque version is never the newest."""
+    version = "" if last is None else last.version
+    found: Event | None = None
+    for event in events:
+        other = event[1].version
+        # Of two numbers the longer one, or of the same length the one that sorts later.
+        if (len(other), other) > (len(version), version) and versions.number(other) is not None:
+            version, found = other, event
+    if found is None:
+        return last
+    return LastChange(version, found[1].key, found[0] == "DELETED")
+
+
 def opened(memory: Memory) -> Memory:
     """The server answers: the credentials are good."""
     return replace(memory, unauthorized=False) if memory.unauthorized else memory
+
+
+def other_past(memory: Memory, now: float, random: Random) -> Turn:
+    """The server was restored, though it has come further than we have since: list (S30)."""
+    turn, effects = proceed(reread(memory, "restore"), now, random)
+    return turn, (Noted(reasons.other_past(memory.scope)), *effects)
 
 
 def looks_older(memory: Memory, version: str) -> bool:

@@ -40,6 +40,9 @@ class WatchFrom:
 class AskRevision:
     """Ask for a list of one item: its version is how far the server has come (S30)."""
 
+    key: str = ""
+    """The object to ask for; "" for any."""
+
 
 @dataclass(frozen=True, slots=True)
 class AskDocument:

@@ -16,16 +16,26 @@ from dyninformer.watching.answers import (
     Refused,
     StatusError,
 )
-from dyninformer.watching.asking import Turn, back_off, crd_changed, opened, proceed, reread
+from dyninformer.watching.asking import (
+    Turn,
+    back_off,
+    crd_changed,
+    newest,
+    opened,
+    other_past,
+    proceed,
+    reread,
+)
 from dyninformer.watching.effects import Apply, Effects
 from dyninformer.watching.refusals import refused
-from dyninformer.watching.states import Memory, Plan, Watching
+from dyninformer.watching.states import Memory, Plan, Replay, Watching
 
 _NEAR_THE_END = 5.0  # a clean end so many seconds before the timeout, or later, is the timeout
 LONGEST_TIMEOUT = 240
 """The longest ``timeoutSeconds`` of a watch; a streaming list lasts longer, but no quieter."""
 _AT_ONCE = 1.0  # a stream that ends within so many seconds, and brought nothing, has failed
 _LISTED_EARLY_EVERY = 600.0
+_AWAY = 500  # what stands before a server that is down, or one that has lost its store, says so
 _REPEATING_IS_USELESS = (400, 405, 406, 410, 413, 414, 415, 422)
 
 
@@ -65,9 +75,10 @@ def leave(state: Watching, now: float, random: Random) -> Turn:
 
 
 def _memory(state: Watching) -> Memory:
-    if state.version == state.memory.version:
-        return state.memory
-    return replace(state.memory, version=state.version)
+    memory, last = state.memory, state.last_change
+    if state.version == memory.version and last is memory.last_change:
+        return memory
+    return replace(memory, version=state.version, last_change=last)
 
 
 def _memory_after(state: Watching, now: float) -> Memory:
@@ -86,8 +97,13 @@ def _opened(state: Watching, now: float) -> Watching:
 
 
 def _batch(state: Watching, batch: Batch, now: float, random: Random) -> Turn:
+    if state.replay is not None:
+        replayed = _replayed(state, state.replay, batch)
+        if replayed is None:
+            return other_past(_memory(state), now, random)
+        state = replayed
     effects: Effects = (Apply(batch.events),) if batch.events else ()
-    state = _advanced(state, batch.version)
+    state = _advanced(state, batch)
     if batch.error is not None:
         turn, more = _error(state, batch.error, now, random)
     elif batch.broken:
@@ -97,8 +113,41 @@ def _batch(state: Watching, batch: Batch, now: float, random: Random) -> Turn:
     return turn, effects + more
 
 
-def _advanced(state: Watching, version: str) -> Watching:
+def _replayed(state: Watching, replay: Replay, batch: Batch) -> Watching | None:
+    """What is left of the replay after a batch; None if this is another past than ours (S30).
+
+    Of ours, the last change comes first, and nothing else up to the newest version that is held.
+    """
+    expected, until = replay.expected, replay.until
+    for _, received in batch.events:
+        version = received.version
+        if expected is not None and (version, received.key) == (expected.version, expected.key):
+            expected = None
+        elif versions.older(until, version):
+            break
+        elif versions.number(version) is not None and not _same_moment(state, version):
+            return None
+    if expected is not None and batch.version:
+        if not versions.older(batch.version, expected.version):
+            return None
+        return state
+    if expected is None and replay.expected is not None:
+        state = replace(state, memory=replace(state.memory, doubtful=False))
+    passed = batch.version and not versions.older(batch.version, until)
+    if passed:
+        memory = replace(state.memory, doubtful=False)
+        return replace(state, memory=memory, replay=None)
+    return replace(state, replay=replace(replay, expected=expected))
+
+
+def _same_moment(state: Watching, version: str) -> bool:
+    """Several objects may be changed by one write, and have one version."""
+    return state.last_change is not None and state.last_change.version == version
+
+
+def _advanced(state: Watching, batch: Batch) -> Watching:
     """The newest version, whatever brought it."""
+    version = batch.version
     if version in ("", state.version) or versions.older(version, state.version):
         return state if state.lines else replace(state, lines=True)
     memory = state.memory
@@ -115,19 +164,29 @@ def _advanced(state: Watching, version: str) -> Watching:
         advanced=True,
         lines=True,
         after_early_end=state.after_early_end,
+        last_change=newest(batch.events[-1:], state.last_change),
+        replay=state.replay,
     )
 
 
 def _error(state: Watching, error: StatusError, now: float, random: Random) -> Turn:
     memory = _memory(state)
     if error.too_old:
-        return _too_old(memory, now, random)
+        return _too_old(state, now, random)
     reason = reasons.in_stream(memory.scope, error)
     return back_off(reread(memory, "error"), reason, now, random)
 
 
-def _too_old(memory: Memory, now: float, random: Random) -> Turn:
-    """List. If a list was not new enough, the next one is of another kind (S25)."""
+def _too_old(state: Watching, now: float, random: Random) -> Turn:
+    """List. If a list was not new enough, the next one is of another kind (S25).
+
+    A replay that begins too early is no reason to list, if what was looked at is as it was.
+    """
+    memory = _memory(state)
+    if state.replay is not None:
+        if state.replay.sure:
+            return proceed(replace(memory, doubtful=False), now, random)
+        memory = replace(memory, listed=None)
     plan = {None: Plan.STREAM, Plan.PAGED: Plan.WHOLE}.get(memory.listed, Plan.STREAM)
     again = memory.listed is Plan.STREAM or (memory.listed is Plan.WHOLE and not memory.streams)
     if again:
@@ -175,8 +234,10 @@ def _lost(state: Watching, lost: Lost, now: float, random: Random) -> Turn:
 def _refused(state: Watching, refusal: Refused, now: float, random: Random) -> Turn:
     memory, status = _memory(state), refusal.status
     if status.too_old:
-        return _too_old(memory, now, random)
+        return _too_old(state, now, random)
     unreadable = status.code == 500 and "resourceVersion: Invalid value" in status.message
     if status.code in _REPEATING_IS_USELESS or unreadable:
         memory = reread(memory, "refused")
+    elif status.code >= _AWAY:
+        memory = replace(memory, doubtful=True)
     return refused(memory, refusal, "watch", now, random)

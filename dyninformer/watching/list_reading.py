@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TypeAlias
+
+import msgspec
 
 from dyninformer.store.refused import TransformError, UnusableObjectError
 from dyninformer.watching.answers import Answer, Batch, Lost, PageEnd
@@ -76,18 +79,41 @@ def _first_key(batch: Batch) -> str:
     return next(filter(None, batch.unusable), "")
 
 
+class _Metadata(msgspec.Struct, rename={"version": "resourceVersion"}):
+    name: str = ""
+    namespace: str = ""
+    version: str = ""
+
+
+class _Item(msgspec.Struct):
+    metadata: _Metadata
+
+
+_item = msgspec.json.Decoder(_Item)
+
+
 class RevisionReading:
-    """Reads how far the server has come off a list whose items nobody wants."""
+    """Reads how far the server has come off a list, and which object is the first in it."""
 
     def __init__(self) -> None:
         self._cutter = ItemCutter()
+        self._items = 0
+        self._first = "", ""
 
     def feed(self, chunk: bytes) -> Iterator[Answer]:
         """Nothing before the end, unless it makes no sense."""
         try:
-            self._cutter.feed(chunk)
+            items = self._cutter.feed(chunk)
         except BrokenFrameError as error:
             yield Lost(str(error))
+            return
+        for item in items:
+            self._items += 1
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                metadata = _item.decode(item).metadata
+                if not self._first[0]:
+                    key = f"{metadata.namespace}/{metadata.name}".removeprefix("/")
+                    self._first = key, metadata.version
 
     def end(self) -> Answer:
         """The list's metadata."""
@@ -95,4 +121,4 @@ class RevisionReading:
             meta = self._cutter.finish()
         except BrokenFrameError as error:
             return Lost(str(error))
-        return PageEnd(meta.version)
+        return PageEnd(meta.version, "", self._items, None, *self._first)

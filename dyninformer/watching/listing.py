@@ -12,15 +12,19 @@ from dyninformer.watching.asking import (
     Turn,
     back_off,
     looks_older,
+    newest,
     opened,
+    other_past,
     proceed,
     reread,
     took_state,
 )
 from dyninformer.watching.effects import Ask, Collect, ListPage, Noted
 from dyninformer.watching.refusals import refused
-from dyninformer.watching.states import Checking, Listing, Plan
+from dyninformer.watching.states import Checking, Listing, Memory, Plan, Replay
 from dyninformer.watching.trouble import Reason
+
+_NOT_BY_NAME = (400, 403, 405, 422)
 
 
 def step(state: Listing, answer: Answer, now: float, random: Random) -> Turn:
@@ -44,18 +48,15 @@ def step(state: Listing, answer: Answer, now: float, random: Random) -> Turn:
 
 
 def check(state: Checking, answer: Answer, now: float, random: Random) -> Turn:
-    """Watch on if the server has come as far as we have, else read what it has now."""
+    """Watch on if the server is as it was for what can be seen, else read what it has now."""
     memory = state.memory
     match answer:
-        case PageEnd(version):
-            if versions.older(version, memory.version):
-                note = reasons.restored(memory.scope, version, memory.version)
-                memory = replace(reread(memory, "restore"), went_back=True)
-                turn, effects = proceed(memory, now, random)
-                return turn, (Noted(note), *effects)
-            return proceed(replace(memory, doubtful=False), now, random)
+        case PageEnd():
+            return _looked(memory, answer, now, random)
         case Opened():
             return replace(state, memory=opened(memory)), ()
+        case Refused(status) if status.code in _NOT_BY_NAME and _by_name(memory):
+            return proceed(replace(memory, looks=False), now, random)
         case Refused(status) if status.code == 403 and memory.streams:
             # To watch may be allowed where to list is not: a streaming list only watches.
             return proceed(reread(memory, "unchecked"), now, random)
@@ -68,6 +69,36 @@ def check(state: Checking, answer: Answer, now: float, random: Random) -> Turn:
             return state, ()
 
 
+def _by_name(memory: Memory) -> bool:
+    return memory.looks and memory.last_change is not None
+
+
+def _looked(memory: Memory, found: PageEnd, now: float, random: Random) -> Turn:
+    """Judge how far the server has come, and what it has of the last change's object (S30).
+
+    What cannot be told by that, the next watch has to show: it begins before the last change.
+    """
+    last = memory.last_change
+    if versions.older(found.version, memory.version):
+        note = reasons.restored(memory.scope, found.version, memory.version)
+        memory = replace(reread(memory, "restore"), went_back=True)
+        turn, effects = proceed(memory, now, random)
+        return turn, (Noted(note), *effects)
+    if memory.budget.free_at(now) > now:
+        return proceed(memory, now, random)  # to wait, and then to look again
+    if last is None or versions.older(memory.version, last.version) or int(last.version) < 2:
+        empty = last is None and versions.number(memory.read_at) is not None
+        replay = Replay(memory.version, None, sure=True) if empty else None
+        doubtful = replay is not None
+        return proceed(replace(memory, doubtful=doubtful), now, random, replay=replay)
+    there = found.first == last.key and bool(found.items)
+    if there and versions.older(found.first_version, last.version):
+        return other_past(memory, now, random)
+    as_it_was = found.first_version == last.version if there else last.deleted
+    replay = Replay(memory.version, last, sure=as_it_was or not memory.looks)
+    return proceed(memory, now, random, replay=replay)
+
+
 def _batch(state: Listing, batch: Batch, now: float, random: Random) -> Turn:
     scope = state.memory.scope
     if batch.failure:
@@ -75,6 +106,7 @@ def _batch(state: Listing, batch: Batch, now: float, random: Random) -> Turn:
     elif batch.broken:
         reason = reasons.broken(scope, "list", batch.broken)
     else:
+        state = replace(state, last_change=newest(batch.events, state.last_change))
         return state, (Collect(batch.events, batch.unusable),)
     memory = replace(state.memory, plan=Plan.STREAM)
     return back_off(memory, reason, now, random)
@@ -93,6 +125,7 @@ def _page(state: Listing, end: PageEnd, now: float, random: Random) -> Turn:
         return back_off(memory, reason, now, random)
     if end.continue_:
         return _next_page(state, version, end, now, random)
+    memory = replace(memory, last_change=state.last_change)
     memory, effects = took_state(memory, version, state.plan, state.generation, now)
     turn, more = proceed(memory, now, random)
     return turn, (*effects, *more)

@@ -152,6 +152,14 @@ def restored(scope: Scope, version: str, held: str) -> str:
     )
 
 
+def other_past(scope: Scope) -> str:
+    """What the server says has happened is not what we were told."""
+    return (
+        f"the cluster of {scope} has another past than what is held: it was restored from a backup "
+        "and written to since. Its state is taken as it is now."
+    )
+
+
 def no_version(scope: Scope) -> Reason:
     """A list that nothing can be watched from."""
     return Reason(

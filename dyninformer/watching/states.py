@@ -46,6 +46,29 @@ class Scope:
         return f"{self.gvr}{inside}"
 
 
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """The newest change that was taken: what the server has, too, unless it was restored (S30)."""
+
+    version: str
+    """A number."""
+    key: str
+    deleted: bool
+    """It was deleted, or left the selection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a watch that begins before the newest version that is held must bring at first (S30)."""
+
+    until: str
+    """The newest version that is held: up to it nothing else may come than is expected."""
+    expected: LastChange | None
+    """None once it has come, or if nothing was ever held."""
+    sure: bool
+    """What was looked at is as expected: if the server's history has gone, that will do."""
+
+
 class Plan(Enum):
     """How to read the whole collection."""
 
@@ -71,7 +94,11 @@ class Memory:
     current: bool = False
     """A watch may go on from ``version``; else the collection must be read anew."""
     doubtful: bool = False
-    """Perhaps the server has not reached ``version``: ask before the next watch (S30)."""
+    """The server may have been restored from a backup: look before the next watch (S30)."""
+    last_change: LastChange | None = None
+    """None if no object was ever held, or its version is no number."""
+    looks: bool = True
+    """The server has not refused to be asked for one object of the collection."""
     generation: int | None = None
     """The CRD's that what is held was read under, or one before it; None if nobody can tell."""
     read_at: str = ""
@@ -136,6 +163,8 @@ class Streaming:
     """When the head of the answer came."""
     live_since: float | None = None
     """When the first thing came that is no initial event: the mark is due."""
+    last_change: LastChange | None = None
+    """The newest of what is in the state apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +183,16 @@ class Listing:
     """The token that this page was asked with."""
     remaining: int | None = None
     """How many items the rest has, by the lowest count so far; None if the server never said."""
+    last_change: LastChange | None = None
+    """The newest of what is in the state apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checking:
-    """What is held may be from the server's future: its revision was asked for (S30).
+    """The server may have been restored: it was asked how far it has come (S30).
 
-    No stream is open, and what is held stays.
+    And, where that can be asked for, what it has of the last change's object. No stream is open,
+    and what is held stays.
     """
 
     memory: Memory
@@ -171,8 +203,8 @@ class Watching:
     """A stream of changes was asked for, and is open if ``opened`` is set.
 
     Everything it brought is in the store. No state apart exists. While it is open, ``version``
-    here is the newest, and the memory's is what it was when the first of it came: a batch then
-    costs one small object.
+    and ``last_change`` here are the newest, and the memory's are what they were when the first
+    of it came: a batch then costs one small object.
     """
 
     memory: Memory
@@ -188,6 +220,9 @@ class Watching:
     """It brought anything at all."""
     after_early_end: bool = False
     """The stream before ended early, for no reason known: the CRD may have changed (S27)."""
+    last_change: LastChange | None = None
+    replay: Replay | None = None
+    """It began before what is held, and has not passed that yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dyninformer.watching.asking import (
     Turn,
     back_off,
     looks_older,
+    newest,
     opened,
     proceed,
     took_state,
@@ -60,6 +61,7 @@ def _batch(state: Streaming, batch: Batch, now: float, random: Random) -> Turn:
     collect = Collect(batch.events, batch.unusable)
     if batch.mark:
         return _marked(state, batch, collect, now, random)
+    state = replace(state, last_change=newest(batch.events, state.last_change))
     if state.live_since is None and batch.live:
         state = replace(state, live_since=now)
     if state.live_since is not None and now - state.live_since > _MARK_WITHIN:
@@ -70,15 +72,23 @@ def _batch(state: Streaming, batch: Batch, now: float, random: Random) -> Turn:
 def _marked(
     state: Streaming, batch: Batch, collect: Collect, now: float, random: Random
 ) -> Turn:  # fmt: skip
-    memory, version = state.memory, batch.version
+    last = newest(batch.events, state.last_change)
+    memory, version = replace(state.memory, last_change=last), batch.version
     if looks_older(memory, version):
         reason = reasons.older_list(memory.scope, version, memory.version)
         memory = replace(memory, went_back=True)
         return back_off(memory, reason, now, random)
     memory, effects = took_state(memory, version, Plan.STREAM, state.generation, now)
     watching = Watching(
-        memory, state.asked, state.timeout, version, version, opened=state.opened, lines=True
-    )  # fmt: skip
+        memory,
+        state.asked,
+        state.timeout,
+        version,
+        version,
+        opened=state.opened,
+        lines=True,
+        last_change=last,
+    )
     return watching, (collect, *effects)
 
 

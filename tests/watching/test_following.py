@@ -291,9 +291,10 @@ def test_a_list_was_new_enough_if_the_watch_after_it_stood(stood: float, then: t
     talk.say(Lost("reset"))
     talk.when_due()
     talk.want(AskRevision)
-    talk.say(PageEnd("30", items=0))
-    talk.watch()
-    talk.say(Batch(error=StatusError(410, "Expired", "too old")))
+    talk.say(PageEnd("30", items=1, first="default/w8", first_version="8"))
+    for _ in range(2):  # what was before the last change may be too old without any fault
+        talk.watch()
+        talk.say(Batch(error=StatusError(410, "Expired", "too old")))
     talk.in_state(then)
 
 
@@ -417,6 +418,17 @@ def test_broken_frames_with_something_new_between_them_are_no_second_ones() -> N
         talk.when_due()
         talk.want(WatchFrom)
         talk.watch()
+
+
+@pytest.mark.parametrize(
+    ("code", "then"), [(503, AskRevision), (500, AskRevision), (429, WatchFrom)]
+)
+def test_a_server_that_says_it_is_down_may_come_back_restored(code: int, then: type) -> None:
+    """It, or what stands before it; one that is only busy may not (S28, S30)."""
+    talk = lister().begin().list("10")
+    talk.say(refused(code))
+    talk.when_due()
+    talk.want(then)
 
 
 def test_a_silent_stream_is_opened_again_at_once_after_a_look_at_the_revision() -> None:

@@ -112,11 +112,15 @@ def test_a_transform_that_raises_fails_a_list() -> None:
     assert "ns/bad" in batches[-1].failure
 
 
-def test_a_look_at_the_revision_reads_no_object() -> None:
-    """Only the list's version (S30)."""
+def test_a_look_at_the_revision_reads_the_key_and_version_of_one_object() -> None:
+    """And the list's own version; what is no object is counted (S30)."""
     reading = RevisionReading()
-    assert list(reading.feed(listed({"metadata": {}}))) == []
-    assert reading.end() == PageEnd("20")
+    assert list(reading.feed(listed(obj("a", "7")))) == []
+    assert reading.end() == PageEnd("20", items=1, first="ns/a", first_version="7")
+    for odd in ({"metadata": {}}, {"metadata": 5}, {}):
+        reading = RevisionReading()
+        assert list(reading.feed(listed(odd))) == []
+        assert reading.end() == PageEnd("20", items=1)
 
 
 def test_a_look_at_the_revision_that_makes_no_sense_is_lost() -> None:

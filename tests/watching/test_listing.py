@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain, repeat
 
@@ -11,6 +11,7 @@ import pytest
 from dyninformer.watching import protocol
 from dyninformer.watching.answers import Batch, Lost, Opened, PageEnd, StatusError
 from dyninformer.watching.effects import (
+    Apply,
     Ask,
     AskRevision,
     Collect,
@@ -21,7 +22,7 @@ from dyninformer.watching.effects import (
     WatchFrom,
 )
 from dyninformer.watching.states import BackingOff, Plan
-from tests.watching.talk import Talk, events, lister, refused
+from tests.watching.talk import Talk, event, events, lister, refused
 
 TOO_OLD = StatusError(410, "Expired", "too old resource version: 1 (2)")
 
@@ -256,13 +257,172 @@ def lost(talk: Talk) -> Talk:
     return talk
 
 
-def test_after_a_connection_error_the_servers_revision_is_looked_at() -> None:
-    """A watch from the future is silence (S30)."""
+def there(version: str, revision: str = "200") -> PageEnd:
+    """The server has the object of the last change, at this version."""
+    return PageEnd(revision, items=1, first="default/w8", first_version=version)
+
+
+GONE = PageEnd("200")
+
+
+def test_after_a_connection_error_the_object_that_changed_last_is_looked_at() -> None:
+    """In one request, that tells the server's revision too: a watch from the future is silence."""
     talk = lost(lister())
-    talk.want(AskRevision)
+    assert talk.want(AskRevision).key == "default/w8"
     talk.say(Opened())
-    talk.say(PageEnd("100", "more", items=1))
+    talk.say(there("8"))
+    assert talk.want(WatchFrom).version == "7"
+
+
+@pytest.mark.parametrize("found", [there("8"), there("150"), GONE])
+def test_the_watch_after_a_look_begins_with_the_last_change_and_goes_on(found: PageEnd) -> None:
+    """It may have been changed or deleted since; what is held already comes once more (S30)."""
+    talk = lost(lister())
+    talk.say(found)
+    talk.watch()
+    again = Batch(events=events("8", "101"), version="101")
+    assert talk.say(again) == (Apply(again.events),)
+    assert protocol.newest(talk.state) == "101"
+    assert not talk.memory.doubtful
+    talk.say(Lost("reset"))
+    talk.when_due()
+    assert talk.want(AskRevision).key == "default/w101"
+
+
+OTHER_PASTS = {
+    "another object then": Batch(events=events("9"), version="9"),
+    "another object at that version": Batch(events=[event("other", "8")], version="8"),
+    "something later at once": Batch(events=events("101"), version="101"),
+    "nothing, up to a bookmark": Batch(version="101"),
+    "something after it that is not held": Batch(events=events("8", "50"), version="50"),
+    "something at the version that is held": Batch(events=events("8", "100"), version="100"),
+}
+
+
+@pytest.mark.parametrize("came", OTHER_PASTS.values(), ids=OTHER_PASTS)
+@pytest.mark.parametrize("found", [there("8"), there("150"), GONE])
+def test_a_server_with_another_past_was_restored(came: Batch, found: PageEnd) -> None:
+    """Though it has come further than what is held: it is listed, and that is believed (S30)."""
+    talk = lost(lister())
+    talk.say(found)
+    talk.watch()
+    effects = talk.say(came)
+    assert not any(isinstance(each, Apply) for each in effects)
+    assert any("restored" in str(each) for each in effects)
+    talk.want(ListPage)
+    page(talk, "200")
+    assert talk.want(WatchFrom).version == "200"
+
+
+def test_an_older_state_of_the_last_changes_object_is_a_restore() -> None:
+    """However far the server has come (S30)."""
+    talk = lost(lister())
+    effects = talk.say(there("7"))
+    assert any("restored" in str(each) for each in effects)
+    talk.want(ListPage)
+
+
+def test_a_deleted_object_that_is_there_as_it_was_before_is_a_restore() -> None:
+    """Its deletion was the last change (S30)."""
+    talk = lister().begin().list("100")
+    talk.watch()
+    talk.say(Batch(events=[event("w8", "120", "DELETED")], version="120"))
+    talk.say(Lost("reset"))
+    talk.when_due()
+    talk.say(there("8"))
+    talk.want(ListPage)
+
+
+def deleted_last() -> Talk:
+    """A watch breaks after a deletion."""
+    talk = lister().begin().list("100")
+    talk.watch()
+    talk.say(Batch(events=[event("w8", "120", "DELETED")], version="120"))
+    talk.say(Lost("reset"))
+    talk.when_due()
+    return talk
+
+
+@pytest.mark.parametrize(
+    ("talk", "found", "then"),
+    [
+        (lambda: lost(lister()), there("8"), WatchFrom),
+        (deleted_last, GONE, WatchFrom),
+        (lambda: lost(lister()), there("150"), ListPage),
+        (lambda: lost(lister()), GONE, ListPage),
+        (deleted_last, there("150"), ListPage),
+    ],
+)
+def test_where_the_history_has_gone_a_list_is_needed_only_if_the_object_is_another(
+    talk: Callable[[], Talk], found: PageEnd, then: type
+) -> None:
+    """Else each reconnect of a collection that rests would be a list (S30)."""
+    talking = talk()
+    held = talking.memory.version
+    talking.say(found)
+    talking.watch()
+    talking.say(Batch(error=TOO_OLD))
+    wanted = talking.want(then)
+    if isinstance(wanted, WatchFrom):
+        assert wanted.version == held
+        talking.watch()
+        talking.say(Batch(events=events("130"), version="130"))
+        assert protocol.newest(talking.state) == "130"
+
+
+def test_what_happens_in_a_collection_that_was_empty_is_seen_from_its_list_on() -> None:
+    """Something from before the newest version that is known can only be from another past."""
+    talk = lister().begin()
+    talk.say(PageEnd("100"))
+    talk.watch()
+    talk.say(Batch(version="150"))
+    talk.say(Lost("reset"))
+    talk.when_due()
+    assert talk.want(AskRevision).key == ""
+    talk.say(PageEnd("200", items=1, first="default/w120", first_version="120"))
     assert talk.want(WatchFrom).version == "100"
+    talk.watch()
+    talk.say(Batch(events=events("120"), version="120"))
+    talk.want(ListPage)
+
+
+def test_a_look_is_repeated_until_a_watch_has_shown_the_last_change() -> None:
+    """A stream that is refused or breaks before has told nothing (S30)."""
+    talk = lost(lister())
+    for end in (refused(429), Lost("reset"), refused(503)):
+        talk.say(there("150"))
+        talk.want(WatchFrom)
+        talk.say(end)
+        talk.when_due()
+        talk.want(AskRevision)
+
+
+@pytest.mark.parametrize("code", [400, 403, 405, 422])
+def test_a_server_that_cannot_be_asked_for_one_object_is_asked_for_its_revision(code: int) -> None:
+    """That is remembered; the watch begins before the last change all the same (S30)."""
+    talk = lost(lister())
+    talk.say(refused(code))
+    assert talk.want(AskRevision).key == ""
+    talk.say(PageEnd("200", items=1, first="default/a", first_version="3"))
+    assert talk.want(WatchFrom).version == "7"
+    talk.watch()
+    talk.say(Batch(error=TOO_OLD))
+    assert talk.want(WatchFrom).version == "100"
+    talk.say(Lost("reset"))
+    talk.when_due()
+    assert talk.want(AskRevision).key == ""
+
+
+def test_opaque_versions_have_no_last_change() -> None:
+    """What is before one of them, nobody knows (S30)."""
+    talk = lister().begin()
+    page(talk, "zz")
+    talk.watch()
+    talk.say(Lost("reset"))
+    talk.when_due()
+    assert talk.want(AskRevision).key == ""
+    talk.say(PageEnd("aa"))
+    assert talk.want(WatchFrom).version == "zz"
 
 
 def test_a_revision_below_what_is_held_is_a_restore() -> None:
@@ -288,8 +448,9 @@ def test_who_may_watch_but_not_list_reads_a_streaming_list_instead() -> None:
     talk = Talk().begin().stream("100")
     talk.say(Lost("reset"))
     talk.when_due()
-    talk.want(AskRevision)
-    talk.say(refused(403))
+    for key in ("default/w8", ""):
+        assert talk.want(AskRevision).key == key
+        talk.say(refused(403))
     talk.want(StreamState)
 
 
