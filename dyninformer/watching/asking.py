@@ -86,7 +86,10 @@ def proceed(
 
 
 def _before(replay: Replay, memory: Memory) -> str:
-    """The version right before the last change; nothing of ours has happened after it."""
+    """The version right before the last change; nothing of ours has happened after it.
+
+    Or that of the last list, which is as good where the last change was before it, and is there.
+    """
     if replay.expected is None:
         return memory.read_at
     return str(int(replay.expected.version) - 1)

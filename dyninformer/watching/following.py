@@ -69,6 +69,11 @@ def outdated(state: Watching) -> bool:
     return state.after_early_end or (unknown and versions.older(memory.read_at, memory.crd.version))
 
 
+def owes(state: Watching) -> bool:
+    """The last change is to come first, at once, and has not come (S30)."""
+    return state.replay is not None and state.replay.expected is not None
+
+
 def leave(state: Watching, now: float, random: Random) -> Turn:
     """Go on without this stream."""
     return proceed(_memory(state), now, random)
@@ -180,11 +185,13 @@ def _error(state: Watching, error: StatusError, now: float, random: Random) -> T
 def _too_old(state: Watching, now: float, random: Random) -> Turn:
     """List. If a list was not new enough, the next one is of another kind (S25).
 
-    A replay that begins too early is no reason to list, if what was looked at is as it was.
+    That a replay begins too early need be no reason to list, if what was looked at is as it was:
+    of a part of a collection, the server forgets what happened as the rest of it changes. For a
+    whole collection it means that this API server began after the last list.
     """
     memory = _memory(state)
     if state.replay is not None:
-        if state.replay.sure:
+        if state.replay.sure and memory.scope.is_part:
             return proceed(replace(memory, doubtful=False), now, random)
         memory = replace(memory, listed=None)
     plan = {None: Plan.STREAM, Plan.PAGED: Plan.WHOLE}.get(memory.listed, Plan.STREAM)
@@ -226,6 +233,8 @@ def _lost(state: Watching, lost: Lost, now: float, random: Random) -> Turn:
     """The server may be another one when it answers again: its revision is looked at first."""
     memory = replace(_memory_after(state, now), doubtful=True)
     if lost.silent and state.opened is not None:
+        if owes(state):
+            return other_past(memory, now, random)
         return proceed(memory, now, random)
     reason = reasons.lost(memory.scope, "watch", lost.complaint)
     return back_off(memory, reason, now, random, unreachable=True)

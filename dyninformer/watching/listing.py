@@ -86,17 +86,18 @@ def _looked(memory: Memory, found: PageEnd, now: float, random: Random) -> Turn:
         return turn, (Noted(note), *effects)
     if memory.budget.free_at(now) > now:
         return proceed(memory, now, random)  # to wait, and then to look again
-    if last is None or versions.older(memory.version, last.version) or int(last.version) < 2:
-        empty = last is None and versions.number(memory.read_at) is not None
-        replay = Replay(memory.version, None, sure=True) if empty else None
-        doubtful = replay is not None
-        return proceed(replace(memory, doubtful=doubtful), now, random, replay=replay)
-    there = found.first == last.key and bool(found.items)
-    if there and versions.older(found.first_version, last.version):
+    there = last is not None and found.first == last.key and found.items > 0
+    if last is not None and there and versions.older(found.first_version, last.version):
         return other_past(memory, now, random)
-    as_it_was = found.first_version == last.version if there else last.deleted
-    replay = Replay(memory.version, last, sure=as_it_was or not memory.looks)
-    return proceed(memory, now, random, replay=replay)
+    if versions.number(memory.version) is None or versions.number(memory.read_at) is None:
+        return proceed(replace(memory, doubtful=False), now, random)
+    sure, since_listed = True, False
+    if last is not None and memory.looks:
+        sure = found.first_version == last.version if there else last.deleted
+    if last is not None:
+        since_listed = versions.older(memory.read_at, last.version)
+    expected = last if since_listed or not sure else None
+    return proceed(memory, now, random, replay=Replay(memory.version, expected, sure))
 
 
 def _batch(state: Listing, batch: Batch, now: float, random: Random) -> Turn:

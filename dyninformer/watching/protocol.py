@@ -102,7 +102,7 @@ def due(state: State) -> float | None:
 
 def silence(state: State) -> float:
     """How many seconds without a byte the request that is under way may take."""
-    if isinstance(state, Watching) and state.opened is not None:
+    if isinstance(state, Watching) and state.opened is not None and not following.owes(state):
         longest = following.LONGEST_TIMEOUT
         return min(state.timeout, longest) + _GRACE
     return _QUICK

@@ -41,6 +41,11 @@ class Scope:
         """The group can be a CRD's: those have a dot, and most built-in ones have none."""
         return "." in self.gvr.group
 
+    @property
+    def is_part(self) -> bool:
+        """The collection may have objects that are not asked for."""
+        return bool(self.namespace or self.label_selector or self.field_selector)
+
     def __str__(self) -> str:
         inside = f" in namespace {self.namespace}" if self.namespace else ""
         return f"{self.gvr}{inside}"
@@ -64,9 +69,9 @@ class Replay:
     until: str
     """The newest version that is held: up to it nothing else may come than is expected."""
     expected: LastChange | None
-    """None once it has come, or if nothing was ever held."""
+    """None once it has come, or if the watch begins after it, at the version of the last list."""
     sure: bool
-    """What was looked at is as expected: if the server's history has gone, that will do."""
+    """What was looked at is as it was."""
 
 
 class Plan(Enum):

@@ -17,7 +17,7 @@ from dyninformer.watching.effects import (
     WatchFrom,
 )
 from dyninformer.watching.states import BackingOff, Scope, Streaming, Watching
-from tests.watching.talk import PODS, Talk, events, lister, refused
+from tests.watching.talk import PODS, WIDGETS, Talk, events, lister, refused
 
 SEEN = CrdSeen(available=True, generation=3)
 
@@ -283,7 +283,7 @@ def test_a_version_that_is_too_old_is_followed_by_a_list_at_once(error: StatusEr
 @pytest.mark.parametrize(("stood", "then"), [(0.5, BackingOff), (60.0, Streaming)])
 def test_a_list_was_new_enough_if_the_watch_after_it_stood(stood: float, then: type) -> None:
     """That a version is too old after an outage is then not its fault (S25, S28)."""
-    talk = Talk().begin().stream("10")
+    talk = Talk(scope=Scope(gvr=WIDGETS, namespace="default")).begin().stream("10")
     talk.say(Ended())
     talk.when_due()
     talk.watch()

@@ -117,7 +117,8 @@ def test_a_look_at_the_revision_reads_the_key_and_version_of_one_object() -> Non
     reading = RevisionReading()
     assert list(reading.feed(listed(obj("a", "7")))) == []
     assert reading.end() == PageEnd("20", items=1, first="ns/a", first_version="7")
-    for odd in ({"metadata": {}}, {"metadata": 5}, {}):
+    oddities: list[dict[str, object]] = [{"metadata": {}}, {"metadata": 5}, {}]
+    for odd in oddities:
         reading = RevisionReading()
         assert list(reading.feed(listed(odd))) == []
         assert reading.end() == PageEnd("20", items=1)

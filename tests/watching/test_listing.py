@@ -9,7 +9,7 @@ from itertools import chain, repeat
 import pytest
 
 from dyninformer.watching import protocol
-from dyninformer.watching.answers import Batch, Lost, Opened, PageEnd, StatusError
+from dyninformer.watching.answers import Batch, Event, Lost, Opened, PageEnd, StatusError
 from dyninformer.watching.effects import (
     Apply,
     Ask,
@@ -21,7 +21,7 @@ from dyninformer.watching.effects import (
     Swap,
     WatchFrom,
 )
-from dyninformer.watching.states import BackingOff, Plan
+from dyninformer.watching.states import BackingOff, LastChange, Plan
 from tests.watching.talk import Talk, event, events, lister, refused
 
 TOO_OLD = StatusError(410, "Expired", "too old resource version: 1 (2)")
@@ -267,43 +267,52 @@ GONE = PageEnd("200")
 
 def test_after_a_connection_error_the_object_that_changed_last_is_looked_at() -> None:
     """In one request, that tells the server's revision too: a watch from the future is silence."""
-    talk = lost(lister())
+    talk = changed_last(lister())
     assert talk.want(AskRevision).key == "default/w8"
     talk.say(Opened())
-    talk.say(there("8"))
-    assert talk.want(WatchFrom).version == "7"
+    talk.say(there("120"))
+    assert talk.want(WatchFrom).version == "119"
 
 
-@pytest.mark.parametrize("found", [there("8"), there("150"), GONE])
+@pytest.mark.parametrize("found", [there("120"), there("150"), GONE])
 def test_the_watch_after_a_look_begins_with_the_last_change_and_goes_on(found: PageEnd) -> None:
     """It may have been changed or deleted since; what is held already comes once more (S30)."""
-    talk = lost(lister())
+    talk = changed_last(lister())
     talk.say(found)
     talk.watch()
-    again = Batch(events=events("8", "101"), version="101")
+    again = Batch(events=[event("w8", "120"), event("w8", "151")], version="151")
     assert talk.say(again) == (Apply(again.events),)
-    assert protocol.newest(talk.state) == "101"
+    assert protocol.newest(talk.state) == "151"
     assert not talk.memory.doubtful
     talk.say(Lost("reset"))
     talk.when_due()
-    assert talk.want(AskRevision).key == "default/w101"
+    assert talk.memory.last_change == LastChange("151", "default/w8", deleted=False)
 
 
 OTHER_PASTS = {
-    "another object then": Batch(events=events("9"), version="9"),
-    "another object at that version": Batch(events=[event("other", "8")], version="8"),
-    "something later at once": Batch(events=events("101"), version="101"),
-    "nothing, up to a bookmark": Batch(version="101"),
-    "something after it that is not held": Batch(events=events("8", "50"), version="50"),
-    "something at the version that is held": Batch(events=events("8", "100"), version="100"),
+    "another object before it": Batch(events=events("119"), version="119"),
+    "another object at its version": Batch(events=[event("other", "120")], version="120"),
+    "something later at once": Batch(events=events("151"), version="151"),
+    "nothing, up to a bookmark": Batch(version="151"),
+    "something after it that is not held": Batch(
+        events=[event("w8", "120"), event("other", "121")], version="121"
+    ),
+    "something at the version that is held": Batch(
+        events=[event("w8", "120"), event("other", "130")], version="130"
+    ),
 }
 
 
 @pytest.mark.parametrize("came", OTHER_PASTS.values(), ids=OTHER_PASTS)
-@pytest.mark.parametrize("found", [there("8"), there("150"), GONE])
+@pytest.mark.parametrize("found", [there("120"), there("150"), GONE])
 def test_a_server_with_another_past_was_restored(came: Batch, found: PageEnd) -> None:
     """Though it has come further than what is held: it is listed, and that is believed (S30)."""
-    talk = lost(lister())
+    talk = lister().begin().list("100")
+    talk.watch()
+    talk.say(Batch(events=[event("w8", "120")], version="120"))
+    talk.say(Batch(version="130"))
+    talk.say(Lost("reset"))
+    talk.when_due()
     talk.say(found)
     talk.watch()
     effects = talk.say(came)
@@ -314,6 +323,16 @@ def test_a_server_with_another_past_was_restored(came: Batch, found: PageEnd) ->
     assert talk.want(WatchFrom).version == "200"
 
 
+def test_a_server_that_does_not_tell_of_the_last_change_within_a_minute_has_another_past() -> None:
+    """It has come as far, and says nothing (S30)."""
+    talk = changed_last(lister())
+    talk.say(GONE)
+    talk.watch()
+    assert protocol.silence(talk.state) == 60
+    talk.say(Lost("silent", silent=True))
+    talk.want(ListPage)
+
+
 def test_an_older_state_of_the_last_changes_object_is_a_restore() -> None:
     """However far the server has come (S30)."""
     talk = lost(lister())
@@ -322,52 +341,94 @@ def test_an_older_state_of_the_last_changes_object_is_a_restore() -> None:
     talk.want(ListPage)
 
 
-def test_a_deleted_object_that_is_there_as_it_was_before_is_a_restore() -> None:
-    """Its deletion was the last change (S30)."""
-    talk = lister().begin().list("100")
+def lost_after(talk: Talk, *events: Event) -> Talk:
+    """A watch breaks after these, and its moment to go on has come."""
+    talk.begin().list("100")
     talk.watch()
-    talk.say(Batch(events=[event("w8", "120", "DELETED")], version="120"))
-    talk.say(Lost("reset"))
-    talk.when_due()
-    talk.say(there("8"))
-    talk.want(ListPage)
-
-
-def deleted_last() -> Talk:
-    """A watch breaks after a deletion."""
-    talk = lister().begin().list("100")
-    talk.watch()
-    talk.say(Batch(events=[event("w8", "120", "DELETED")], version="120"))
+    talk.say(Batch(events=events, version=events[-1][1].version))
     talk.say(Lost("reset"))
     talk.when_due()
     return talk
 
 
+def changed_last(talk: Talk) -> Talk:
+    """Its last change is one of the object."""
+    return lost_after(talk, event("w8", "120", "MODIFIED"))
+
+
+def deleted_last(talk: Talk) -> Talk:
+    """Its last change is the object's end."""
+    return lost_after(talk, event("w8", "120", "DELETED"))
+
+
 @pytest.mark.parametrize(
-    ("talk", "found", "then"),
+    ("reach", "found", "sure"),
     [
-        (lambda: lost(lister()), there("8"), WatchFrom),
-        (deleted_last, GONE, WatchFrom),
-        (lambda: lost(lister()), there("150"), ListPage),
-        (lambda: lost(lister()), GONE, ListPage),
-        (deleted_last, there("150"), ListPage),
+        (changed_last, there("120"), True),
+        (deleted_last, GONE, True),
+        (changed_last, there("150"), False),
+        (changed_last, GONE, False),
+        (deleted_last, there("150"), False),
     ],
 )
-def test_where_the_history_has_gone_a_list_is_needed_only_if_the_object_is_another(
-    talk: Callable[[], Talk], found: PageEnd, then: type
+@pytest.mark.parametrize("namespace", ["", "default"])
+def test_where_the_history_has_gone_the_collection_is_listed(
+    reach: Callable[[Talk], Talk], found: PageEnd, sure: bool, namespace: str
 ) -> None:
-    """Else each reconnect of a collection that rests would be a list (S30)."""
-    talking = talk()
-    held = talking.memory.version
-    talking.say(found)
-    talking.watch()
-    talking.say(Batch(error=TOO_OLD))
-    wanted = talking.want(then)
-    if isinstance(wanted, WatchFrom):
-        assert wanted.version == held
-        talking.watch()
-        talking.say(Batch(events=events("130"), version="130"))
-        assert protocol.newest(talking.state) == "130"
+    """But of a part of a collection it goes all the time, which need not mean a thing (S30)."""
+    talk = reach(lister(namespace=namespace))
+    talk.say(found)
+    assert talk.want(WatchFrom).version == "119"
+    talk.watch()
+    talk.say(Batch(error=TOO_OLD))
+    if not (sure and namespace):
+        talk.want(ListPage)
+        return
+    assert talk.want(WatchFrom).version == "120"
+    talk.watch()
+    talk.say(Batch(events=events("130"), version="130"))
+    assert protocol.newest(talk.state) == "130"
+
+
+def test_a_collection_that_rests_is_listed_at_most_once_for_each_api_server_that_begins() -> None:
+    """After that its history is asked for since that list, and that is there (S30)."""
+    talk = lost(lister())
+    talk.say(there("8"))
+    assert talk.want(WatchFrom).version == "100"
+    talk.watch()
+    talk.say(Batch(error=TOO_OLD))
+    talk.list("200")
+    talk.watch()
+    talk.say(Batch(version="300"))
+    talk.say(Lost("reset"))
+    talk.when_due()
+    talk.say(there("8", revision="400"))
+    assert talk.want(WatchFrom).version == "200"
+    talk.watch()
+    talk.say(Batch(version="400"))
+    assert not talk.memory.doubtful
+    assert protocol.newest(talk.state) == "400"
+
+
+def test_something_between_the_last_list_and_what_is_held_is_of_another_past() -> None:
+    """Nothing was told of it when it should have happened (S30)."""
+    talk = lister().begin().list("100")
+    talk.watch()
+    talk.say(Batch(version="150"))
+    talk.say(Lost("reset"))
+    talk.when_due()
+    talk.say(there("8"))
+    assert talk.want(WatchFrom).version == "100"
+    talk.watch()
+    talk.say(Batch(events=events("140"), version="140"))
+    talk.want(ListPage)
+
+
+def test_a_deleted_object_that_is_there_as_it_was_before_is_a_restore() -> None:
+    """Its deletion was the last change (S30)."""
+    talk = deleted_last(lister())
+    talk.say(there("8"))
+    talk.want(ListPage)
 
 
 def test_what_happens_in_a_collection_that_was_empty_is_seen_from_its_list_on() -> None:
@@ -399,14 +460,11 @@ def test_a_look_is_repeated_until_a_watch_has_shown_the_last_change() -> None:
 
 @pytest.mark.parametrize("code", [400, 403, 405, 422])
 def test_a_server_that_cannot_be_asked_for_one_object_is_asked_for_its_revision(code: int) -> None:
-    """That is remembered; the watch begins before the last change all the same (S30)."""
+    """That is remembered; the watch begins at the last list all the same (S30)."""
     talk = lost(lister())
     talk.say(refused(code))
     assert talk.want(AskRevision).key == ""
     talk.say(PageEnd("200", items=1, first="default/a", first_version="3"))
-    assert talk.want(WatchFrom).version == "7"
-    talk.watch()
-    talk.say(Batch(error=TOO_OLD))
     assert talk.want(WatchFrom).version == "100"
     talk.say(Lost("reset"))
     talk.when_due()
