@@ -174,12 +174,12 @@ def newest(events: Events, last: LastChange | None) -> LastChange | None:
     found: Event | None = None
     for event in events:
         other = event[1].version
-        # Of two numbers the longer one, or of the same length the one that sorts later.
-        if (len(other), other) > (len(version), version) and versions.number(other) is not None:
+        # Of two numbers the longer one is newer, or of the same length the one that sorts later.
+        if len(other) < len(version) or (len(other) == len(version) and other <= version):
+            continue
+        if versions.number(other) is not None:
             version, found = other, event
-    if found is None:
-        return last
-    return LastChange(version, found[1].key, found[0] == "DELETED")
+    return last if found is None else LastChange.of(found)
 
 
 def opened(memory: Memory) -> Memory:

@@ -28,7 +28,7 @@ from dyninformer.watching.asking import (
 )
 from dyninformer.watching.effects import Apply, Effects
 from dyninformer.watching.refusals import refused
-from dyninformer.watching.states import Memory, Plan, Replay, Watching
+from dyninformer.watching.states import LastChange, Memory, Plan, Replay, Watching
 
 _NEAR_THE_END = 5.0  # a clean end so many seconds before the timeout, or later, is the timeout
 LONGEST_TIMEOUT = 240
@@ -124,9 +124,9 @@ def _replayed(state: Watching, replay: Replay, batch: Batch) -> Watching | None:
     Of ours, the last change comes first, and nothing else up to the newest version that is held.
     """
     expected, until = replay.expected, replay.until
-    for _, received in batch.events:
-        version = received.version
-        if expected is not None and (version, received.key) == (expected.version, expected.key):
+    for event in batch.events:
+        version = event[1].version
+        if expected is not None and LastChange.of(event) == expected:
             expected = None
         elif versions.older(until, version):
             break

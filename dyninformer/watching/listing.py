@@ -87,8 +87,10 @@ def _looked(memory: Memory, found: PageEnd, now: float, random: Random) -> Turn:
     if memory.budget.free_at(now) > now:
         return proceed(memory, now, random)  # to wait, and then to look again
     there = last is not None and found.first == last.key and found.items > 0
-    if last is not None and there and versions.older(found.first_version, last.version):
-        return other_past(memory, now, random)
+    if last is not None and there:
+        again = last.deleted and found.first_version == last.version
+        if again or versions.older(found.first_version, last.version):
+            return other_past(memory, now, random)
     if versions.number(memory.version) is None or versions.number(memory.read_at) is None:
         return proceed(replace(memory, doubtful=False), now, random)
     sure, since_listed = True, False

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from dyninformer.resource import GroupVersionResource
-from dyninformer.watching.answers import CrdSeen
+from dyninformer.watching.answers import CrdSeen, Event
 from dyninformer.watching.backoff import Backoff, Budget
 from dyninformer.watching.trouble import InformerTrouble
 
@@ -58,8 +58,15 @@ class LastChange:
     version: str
     """A number."""
     key: str
+    uid: str
     deleted: bool
     """It was deleted, or left the selection."""
+
+    @classmethod
+    def of(cls, event: Event) -> LastChange:
+        """What is remembered of an event."""
+        type_, received = event
+        return cls(received.version, received.key, received.uid, type_ == "DELETED")
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,7 +302,8 @@ class World:
         self.write_several()
         self._written += 1
         labels = {"color": self.random.choice(_LABELS) if not self.selector else "red"}
-        self.server.create(_widget(f"last{self._written}", labels, {"n": 0}), "default")
+        for namespace in _NAMESPACES:
+            self.server.create(_widget(f"last{self._written}", labels, {"n": 0}), namespace)
         self.pass_time(self.random.choice((10, 100)))
         self.may_go_back = True
         before = self._revision()

@@ -37,9 +37,10 @@ CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.ex.i
 _STORE = Store(WIDGETS)
 
 
-def event(name: str, version: str, type_: EventType = "ADDED") -> Event:
+def event(name: str, version: str, type_: EventType = "ADDED", uid: str = "") -> Event:
     """What happened to a widget."""
-    metadata = {"name": name, "namespace": "default", "uid": name, "resourceVersion": version}
+    metadata = {"name": name, "namespace": "default", "uid": uid or name}
+    metadata["resourceVersion"] = version
     return type_, _STORE.receive(json.dumps({"metadata": metadata}).encode())
 
 

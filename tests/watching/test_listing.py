@@ -286,11 +286,15 @@ def test_the_watch_after_a_look_begins_with_the_last_change_and_goes_on(found: P
     assert not talk.memory.doubtful
     talk.say(Lost("reset"))
     talk.when_due()
-    assert talk.memory.last_change == LastChange("151", "default/w8", deleted=False)
+    assert talk.memory.last_change == LastChange("151", "default/w8", "w8", deleted=False)
 
 
 OTHER_PASTS = {
     "another object before it": Batch(events=events("119"), version="119"),
+    "its end at its version": Batch(events=[event("w8", "120", "DELETED")], version="120"),
+    "another one of its name at its version": Batch(
+        events=[event("w8", "120", uid="other")], version="120"
+    ),
     "another object at its version": Batch(events=[event("other", "120")], version="120"),
     "something later at once": Batch(events=events("151"), version="151"),
     "nothing, up to a bookmark": Batch(version="151"),
@@ -424,10 +428,11 @@ def test_something_between_the_last_list_and_what_is_held_is_of_another_past() -
     talk.want(ListPage)
 
 
-def test_a_deleted_object_that_is_there_as_it_was_before_is_a_restore() -> None:
+@pytest.mark.parametrize("version", ["8", "120"])
+def test_a_deleted_object_that_is_there_as_it_was_before_is_a_restore(version: str) -> None:
     """Its deletion was the last change (S30)."""
     talk = deleted_last(lister())
-    talk.say(there("8"))
+    talk.say(there(version))
     talk.want(ListPage)
 
 
