@@ -134,7 +134,9 @@ def _wait(memory: Memory, reason: Reason, wakes: int, now: float, random: Random
 
 def _proved(state: Proving, proof: str, now: float, random: Random) -> Turn:
     holds = bool(state.memory.version)
-    memory = replace(state.memory, version="", listed=None, went_back=False)
+    memory = replace(
+        state.memory, version="", last_change=None, listed=None, went_back=False
+    )  # fmt: skip
     waiting, effects = _wait(
         memory, reasons.absent(memory.scope, proof), state.wakes, now, random
     )  # fmt: skip

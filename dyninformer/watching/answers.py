@@ -44,6 +44,8 @@ class CrdSeen:
     """CRDs can be watched at present."""
     generation: int | None
     """Of the spec of our resource's CRD; None if there is no such CRD, or nobody can tell."""
+    version: str = ""
+    """The CRD's own resourceVersion, "" where there is no generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,12 @@ class PageEnd:
     """How many items the page had, kept or not."""
     remaining: int | None = None
     """How many the later pages have, if the server says so."""
+    first: str = ""
+    """The key of the first item that has one."""
+    first_version: str = ""
+    """The resourceVersion of that item, where one item was asked for."""
+    repeats: bool = False
+    """It begins with an object that an earlier page of the same list began with."""
 
 
 @dataclass(frozen=True, slots=True)

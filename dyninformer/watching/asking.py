@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from dyninformer.store import versions
 from dyninformer.watching import reasons
+from dyninformer.watching.answers import Event, Events
 from dyninformer.watching.backoff import STEADY_AFTER, Backoff
 from dyninformer.watching.effects import (
     Ask,
@@ -24,9 +25,11 @@ from dyninformer.watching.effects import (
 from dyninformer.watching.states import (
     BackingOff,
     Checking,
+    LastChange,
     Listing,
     Memory,
     Plan,
+    Replay,
     State,
     Streaming,
     Taken,
@@ -41,32 +44,67 @@ _STREAM_SECONDS = (1800, 2160)
 """For a streaming list, whose initial events count too: silence bounds it, not duration (S24)."""
 
 
-def proceed(memory: Memory, now: float, random: Random, *, after_early_end: bool = False) -> Turn:
-    """Ask what has to be asked next, or wait until the budget allows it (S29)."""
+def proceed(
+    memory: Memory,
+    now: float,
+    random: Random,
+    *,
+    after_early_end: bool = False,
+    replay: Replay | None = None,
+) -> Turn:
+    """Ask what has to be asked next, or wait until the budget allows it (S29).
+
+    ``replay`` is what a look at the server has left open: the next watch is to show it.
+    """
     free_at = memory.budget.free_at(now)
     if free_at > now:
         if not memory.reason:
             memory = _troubled(memory, reasons.too_often(memory.scope))
         return BackingOff(memory, now, free_at), ()
     memory = replace(memory, budget=memory.budget.spend(now))
+    if memory.current and crd_changed(memory):
+        # A watch that begins now is served under the CRD as it is: no early end would tell.
+        memory = reread(memory, "schema")
     if not memory.current:
         return _read(memory, now, random)
-    if memory.doubtful:
-        return Checking(memory), (Ask(AskRevision()),)
-    timeout, version = random.randint(*_WATCH_SECONDS), memory.version
+    last = memory.last_change
+    if memory.doubtful and replay is None:
+        key = last.key if last is not None and memory.looks else ""
+        return Checking(memory), (Ask(AskRevision(key), memory.unauthorized),)
+    timeout = random.randint(*_WATCH_SECONDS)
+    start = memory.version if replay is None else _before(replay, memory)
     state = Watching(
-        memory, now, timeout, version, version, after_early_end=after_early_end
-    )  # fmt: skip
-    return state, (Ask(WatchFrom(version, timeout)),)
+        memory,
+        now,
+        timeout,
+        start,
+        memory.version,
+        after_early_end=after_early_end,
+        last_change=last,
+        replay=replay,
+    )
+    return state, (Ask(WatchFrom(start, timeout), memory.unauthorized),)
+
+
+def _before(replay: Replay, memory: Memory) -> str:
+    """The version right before the last change; nothing of ours has happened after it.
+
+    Or that of the last list, which is as good where the last change was before it, and is there.
+    """
+    if replay.expected is None:
+        return memory.read_at
+    return str(int(replay.expected.version) - 1)
 
 
 def _read(memory: Memory, now: float, random: Random) -> Turn:
     generation = memory.crd.generation
     if memory.plan is Plan.STREAM and memory.streams:
         timeout = random.randint(*_STREAM_SECONDS)
-        return Streaming(memory, now, timeout, generation), (Ask(StreamState(timeout)),)
+        ask = Ask(StreamState(timeout), memory.unauthorized)
+        return Streaming(memory, now, timeout, generation), (ask,)
     plan = Plan.WHOLE if memory.plan is Plan.WHOLE else Plan.PAGED
-    return Listing(memory, plan, generation), (Ask(ListPage(limited=plan is Plan.PAGED)),)
+    ask = Ask(ListPage(limited=plan is Plan.PAGED), memory.unauthorized)
+    return Listing(memory, plan, generation), (ask,)
 
 
 def back_off(
@@ -112,9 +150,48 @@ def reread(memory: Memory, cause: str, plan: Plan = Plan.STREAM) -> Memory:
     return replace(memory, current=False, doubtful=False, cause=cause, plan=plan)
 
 
+def crd_changed(memory: Memory) -> bool:
+    """What is held may have been read before the CRD's spec was what it is now (S27)."""
+    return memory.crd.available and memory.crd.generation != memory.generation
+
+
+def with_generation(memory: Memory) -> Memory:
+    """Know the generation of what is held, if nobody could tell it when it was asked for (S27).
+
+    A CRD that was last written before the state was read has been the same since then. From
+    any other it cannot be told: the generation stays unknown, which counts as changed.
+    """
+    crd = memory.crd
+    if memory.generation is None and crd.generation is not None:
+        written, read = versions.number(crd.version), versions.number(memory.read_at)
+        if written is not None and read is not None and written <= read:
+            return replace(memory, generation=crd.generation)
+    return memory
+
+
+def newest(events: Events, last: LastChange | None) -> LastChange | None:
+    """The last change, once these are taken too. An opaque version is never the newest."""
+    version = "" if last is None else last.version
+    found: Event | None = None
+    for event in events:
+        other = event[1].version
+        # Of two numbers the longer one is newer, or of the same length the one that sorts later.
+        if len(other) < len(version) or (len(other) == len(version) and other <= version):
+            continue
+        if versions.number(other) is not None:
+            version, found = other, event
+    return last if found is None else LastChange.of(found)
+
+
 def opened(memory: Memory) -> Memory:
     """The server answers: the credentials are good."""
-    return replace(memory, reloaded=False) if memory.reloaded else memory
+    return replace(memory, unauthorized=False) if memory.unauthorized else memory
+
+
+def other_past(memory: Memory, now: float, random: Random) -> Turn:
+    """The server was restored, though it has come further than we have since: list (S30)."""
+    turn, effects = proceed(reread(memory, "restore"), now, random)
+    return turn, (Noted(reasons.other_past(memory.scope)), *effects)
 
 
 def looks_older(memory: Memory, version: str) -> bool:
@@ -146,15 +223,17 @@ def took_state(
         current=True,
         doubtful=False,
         generation=generation,
+        read_at=version,
         plan=Plan.STREAM,
         cuts=0,
         listed=plan,
         went_back=False,
         broken_from=None,
         missing_since=None,
+        unauthorized=False,
         alive_since=now if memory.alive_since is None else memory.alive_since,
         reason="",
         trouble=None,
         attempts=0,
     )
-    return memory, effects
+    return with_generation(memory), effects

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from random import Random
 from typing import Protocol
@@ -32,7 +32,6 @@ from dyninformer.watching.effects import (
     Failed,
     ListPage,
     Noted,
-    ReloadCredentials,
     StreamState,
     Swap,
     Want,
@@ -115,8 +114,8 @@ class Carrier:
         self._metrics = metrics
         self._reading: Reading = DocumentReading()
         self._apart: Relist | None = None
+        self._begun: set[str] = set()  # the first keys of the pages of a list
         self._expected: int | None = None  # objects of the state apart, once a page has told
-        self._reload = False
         self._contact: float | None = None
         self._since = clock.now()
 
@@ -168,7 +167,7 @@ class Carrier:
     def tell(self, answer: Answer) -> None:
         """One answer: the next state, and all its effects."""
         if isinstance(answer, PageEnd):
-            self._expect(answer)
+            answer = self._looked_at(answer)
         before = self.state
         after, effects = protocol.step(before, answer, self._clock.now(), self._random)
         # Who sees the new state, "synced" above all, must find the store as it says (S7).
@@ -246,10 +245,8 @@ class Carrier:
     def _follow_up(self, effects: Effects) -> None:
         for effect in effects:
             match effect:
-                case ReloadCredentials():
-                    self._reload = True
-                case Ask(want):
-                    self._ask(want)
+                case Ask():
+                    self._ask(effect)
                 case Failed() | Noted():
                     self._report(effect)
                 case _:
@@ -261,10 +258,18 @@ class Carrier:
         self._metrics.count("relists", self.scope.gvr, reason=swap.cause)
         _logger.info("%s: %d objects listed (%s)", self.scope, len(apart), swap.cause)
 
-    def _expect(self, page: PageEnd) -> None:
-        """Know how large the list will be: what came, and what the server says remains."""
+    def _looked_at(self, page: PageEnd) -> PageEnd:
+        """Know how large the list will be, and whether it goes round in circles.
+
+        Of each page one key is remembered, while the list is read.
+        """
         if page.remaining is not None and self._apart is not None:
             self._expected = len(self._apart) + page.remaining
+        repeats = page.first in self._begun
+        self._begun.add(page.first)
+        if not page.continue_:
+            self._begun.clear()
+        return replace(page, repeats=repeats)
 
     def _state_apart(self) -> Relist:
         if self._apart is None:
@@ -272,9 +277,10 @@ class Carrier:
             self._expected = None
         return self._apart
 
-    def _ask(self, want: Want) -> None:
-        self.asked = Asked(want, requests.request_for(self.scope, want), self._reload)
-        self._reload = False
+    def _ask(self, ask: Ask) -> None:
+        want = ask.want
+        request = requests.request_for(self.scope, want)
+        self.asked = Asked(want, request, ask.fresh_credentials)
         name = str(self.scope)
         if isinstance(want, AskDocument):
             self._reading = DocumentReading()
@@ -284,6 +290,8 @@ class Carrier:
             self._reading = StreamReading(self._store, name, want.version)
         elif isinstance(want, ListPage):
             self._reading = ListReading(self._store, name)
+            if not want.continue_:
+                self._begun.clear()
         else:
             self._reading = RevisionReading()
 

@@ -20,6 +20,7 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Changes
 from dyninformer.store.store import Store
 from dyninformer.store.transforms import strip
+from dyninformer.watching.answers import CrdSeen
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus
@@ -43,8 +44,9 @@ class Conversing(Protocol):
         """A transport of its own."""
 
 
-class _Metadata(msgspec.Struct):
+class _Metadata(msgspec.Struct, rename={"version": "resourceVersion"}):
     generation: int | None = None
+    version: str = ""
 
 
 class _Definition(msgspec.Struct):
@@ -91,15 +93,18 @@ class CrdWatch:
         status = self._reflector.status()
         return status.synced and status.state not in _ENDED
 
-    def generation(self, group_resource: str) -> int | None:
-        """Of the spec of this CRD; None if there is none, or nobody can tell at present."""
-        payload = self._store.get(group_resource) if self.available else None
+    def seen(self, group_resource: str) -> CrdSeen:
+        """What can be told of this CRD at present."""
+        if not self.available:
+            return CrdSeen(available=False, generation=None)
+        payload = self._store.get(group_resource)
         if payload is None:
-            return None
+            return CrdSeen(available=True, generation=None)
         try:
-            return _definition.decode(self._store.codec.plain(payload)).metadata.generation
+            metadata = _definition.decode(self._store.codec.plain(payload)).metadata
         except msgspec.DecodeError:
-            return None
+            return CrdSeen(available=True, generation=None)
+        return CrdSeen(available=True, generation=metadata.generation, version=metadata.version)
 
     def status(self) -> InformerStatus:
         """How the watch stands; its ``reason`` says why it is not available."""

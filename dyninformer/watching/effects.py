@@ -40,6 +40,9 @@ class WatchFrom:
 class AskRevision:
     """Ask for a list of one item: its version is how far the server has come (S30)."""
 
+    key: str = ""
+    """The object to ask for; "" for any."""
+
 
 @dataclass(frozen=True, slots=True)
 class AskDocument:
@@ -56,11 +59,8 @@ class Ask:
     """End what is under way, and make a request."""
 
     want: Want
-
-
-@dataclass(frozen=True, slots=True)
-class ReloadCredentials:
-    """Have the next request use credentials that are read anew."""
+    fresh_credentials: bool = False
+    """Have the credentials read anew before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,5 @@ class Noted:
     text: str
 
 
-Effect: TypeAlias = (
-    Ask | ReloadCredentials | Collect | Discard | Swap | Apply | Clear | Failed | Noted
-)
+Effect: TypeAlias = Ask | Collect | Discard | Swap | Apply | Clear | Failed | Noted
 Effects: TypeAlias = tuple[Effect, ...]

@@ -16,16 +16,33 @@ from dyninformer.watching.answers import (
     Refused,
     StatusError,
 )
-from dyninformer.watching.asking import Turn, back_off, opened, proceed, reread
+from dyninformer.watching.asking import (
+    Turn,
+    back_off,
+    crd_changed,
+    newest,
+    opened,
+    other_past,
+    proceed,
+    reread,
+)
 from dyninformer.watching.effects import Apply, Effects, Noted
 from dyninformer.watching.refusals import refused
-from dyninformer.watching.states import NOTHING_TAKEN, Memory, Plan, Watching
+from dyninformer.watching.states import (
+    NOTHING_TAKEN,
+    LastChange,
+    Memory,
+    Plan,
+    Replay,
+    Watching,
+)
 
 _NEAR_THE_END = 5.0  # a clean end so many seconds before the timeout, or later, is the timeout
 LONGEST_TIMEOUT = 240
 """The longest ``timeoutSeconds`` of a watch; a streaming list lasts longer, but no quieter."""
 _AT_ONCE = 1.0  # a stream that ends within so many seconds, and brought nothing, has failed
 _LISTED_EARLY_EVERY = 600.0
+_AWAY = 500  # what stands before a server that is down, or one that has lost its store, says so
 _REPEATING_IS_USELESS = (400, 405, 406, 410, 413, 414, 415, 422)
 
 
@@ -46,21 +63,34 @@ def step(state: Watching, answer: Answer, now: float, random: Random) -> Turn:
             return state, ()
 
 
-def crd_changed(state: Watching) -> bool:
-    """What is held was read before the CRD's spec was what it is now (S27)."""
+def outdated(state: Watching) -> bool:
+    """The CRD changed before this stream began, as is known only now: no end would tell (S27).
+
+    Either the stream before ended early, or the CRD was written after what is held was read,
+    which was when nobody could tell its generation.
+    """
     memory = state.memory
-    return memory.crd.available and memory.crd.generation != memory.generation
+    if not crd_changed(memory):
+        return False
+    unknown = memory.generation is None
+    return state.after_early_end or (unknown and versions.older(memory.read_at, memory.crd.version))
 
 
-def closed_for_crd(state: Watching, now: float, random: Random) -> Turn:
-    """The stream before ended because the CRD changed, as is known only now: list."""
-    return proceed(reread(_memory(state), "schema"), now, random)
+def owes(state: Watching) -> bool:
+    """The last change is to come first, at once, and has not come (S30)."""
+    return state.replay is not None and state.replay.expected is not None
+
+
+def leave(state: Watching, now: float, random: Random) -> Turn:
+    """Go on without this stream."""
+    return proceed(_memory(state), now, random)
 
 
 def _memory(state: Watching) -> Memory:
-    if state.version == state.memory.version:
-        return state.memory
-    return replace(state.memory, version=state.version)
+    memory, last = state.memory, state.last_change
+    if state.version == memory.version and last is memory.last_change:
+        return memory
+    return replace(memory, version=state.version, last_change=last)
 
 
 def _memory_after(state: Watching, now: float) -> Memory:
@@ -79,11 +109,16 @@ def _opened(state: Watching, now: float) -> Watching:
 
 
 def _batch(state: Watching, batch: Batch, now: float, random: Random) -> Turn:
+    if state.replay is not None:
+        replayed = _replayed(state, state.replay, batch)
+        if replayed is None:
+            return other_past(_memory(state), now, random)
+        state = replayed
     effects: Effects = (Apply(batch.events),) if batch.events else ()
     if batch.failed:
         taken = NOTHING_TAKEN.more(batch)
         effects = (*effects, Noted(reasons.untransformed(state.memory.scope, taken)))
-    state = _advanced(state, batch.version)
+    state = _advanced(state, batch)
     if batch.error is not None:
         turn, more = _error(state, batch.error, now, random)
     elif batch.broken:
@@ -93,8 +128,41 @@ def _batch(state: Watching, batch: Batch, now: float, random: Random) -> Turn:
     return turn, effects + more
 
 
-def _advanced(state: Watching, version: str) -> Watching:
+def _replayed(state: Watching, replay: Replay, batch: Batch) -> Watching | None:
+    """What is left of the replay after a batch; None if this is another past than ours (S30).
+
+    Of ours, the last change comes first, and nothing else up to the newest version that is held.
+    """
+    expected, until = replay.expected, replay.until
+    for event in batch.events:
+        version = event[1].version
+        if expected is not None and LastChange.of(event) == expected:
+            expected = None
+        elif versions.older(until, version):
+            break
+        elif versions.number(version) is not None and not _same_moment(state, version):
+            return None
+    if expected is not None and batch.version:
+        if not versions.older(batch.version, expected.version):
+            return None
+        return state
+    if expected is None and replay.expected is not None:
+        state = replace(state, memory=replace(state.memory, doubtful=False))
+    passed = batch.version and not versions.older(batch.version, until)
+    if passed:
+        memory = replace(state.memory, doubtful=False)
+        return replace(state, memory=memory, replay=None)
+    return replace(state, replay=replace(replay, expected=expected))
+
+
+def _same_moment(state: Watching, version: str) -> bool:
+    """Several objects may be changed by one write, and have one version."""
+    return state.last_change is not None and state.last_change.version == version
+
+
+def _advanced(state: Watching, batch: Batch) -> Watching:
     """The newest version, whatever brought it."""
+    version = batch.version
     if version in ("", state.version) or versions.older(version, state.version):
         return state if state.lines else replace(state, lines=True)
     memory = state.memory
@@ -111,19 +179,31 @@ def _advanced(state: Watching, version: str) -> Watching:
         advanced=True,
         lines=True,
         after_early_end=state.after_early_end,
+        last_change=newest(batch.events[-1:], state.last_change),
+        replay=state.replay,
     )
 
 
 def _error(state: Watching, error: StatusError, now: float, random: Random) -> Turn:
     memory = _memory(state)
     if error.too_old:
-        return _too_old(memory, now, random)
+        return _too_old(state, now, random)
     reason = reasons.in_stream(memory.scope, error)
     return back_off(reread(memory, "error"), reason, now, random)
 
 
-def _too_old(memory: Memory, now: float, random: Random) -> Turn:
-    """List. If a list was not new enough, the next one is of another kind (S25)."""
+def _too_old(state: Watching, now: float, random: Random) -> Turn:
+    """List. If a list was not new enough, the next one is of another kind (S25).
+
+    That a replay begins too early need be no reason to list, if what was looked at is as it was:
+    of a part of a collection, the server forgets what happened as the rest of it changes. For a
+    whole collection it means that this API server began after the last list.
+    """
+    memory = _memory(state)
+    if state.replay is not None:
+        if state.replay.sure and memory.scope.is_part:
+            return proceed(replace(memory, doubtful=False), now, random)
+        memory = replace(memory, listed=None)
     plan = {None: Plan.STREAM, Plan.PAGED: Plan.WHOLE}.get(memory.listed, Plan.STREAM)
     again = memory.listed is Plan.STREAM or (memory.listed is Plan.WHOLE and not memory.streams)
     if again:
@@ -148,13 +228,9 @@ def _ended(state: Watching, now: float, random: Random) -> Turn:
     if not state.lines:
         memory = replace(memory, doubtful=True)
     lasted = now - (state.asked if state.opened is None else state.opened)
-    changed = crd_changed(state)
     if lasted < _AT_ONCE and not state.advanced:
-        memory = reread(memory, "schema") if changed else memory
         return back_off(memory, reasons.ended_at_once(memory.scope), now, random)
-    if changed:
-        return proceed(reread(memory, "schema"), now, random)
-    if lasted >= state.timeout - _NEAR_THE_END:
+    if crd_changed(memory) or lasted >= state.timeout - _NEAR_THE_END:
         return proceed(memory, now, random)
     blind = memory.scope.may_be_custom and not memory.crd.available
     if blind and now - memory.listed_early_at >= _LISTED_EARLY_EVERY:
@@ -166,9 +242,9 @@ def _ended(state: Watching, now: float, random: Random) -> Turn:
 def _lost(state: Watching, lost: Lost, now: float, random: Random) -> Turn:
     """The server may be another one when it answers again: its revision is looked at first."""
     memory = replace(_memory_after(state, now), doubtful=True)
-    if crd_changed(state):
-        memory = reread(memory, "schema")
     if lost.silent and state.opened is not None:
+        if owes(state):
+            return other_past(memory, now, random)
         return proceed(memory, now, random)
     reason = reasons.lost(memory.scope, "watch", lost.complaint)
     return back_off(memory, reason, now, random, unreachable=True)
@@ -177,8 +253,10 @@ def _lost(state: Watching, lost: Lost, now: float, random: Random) -> Turn:
 def _refused(state: Watching, refusal: Refused, now: float, random: Random) -> Turn:
     memory, status = _memory(state), refusal.status
     if status.too_old:
-        return _too_old(memory, now, random)
+        return _too_old(state, now, random)
     unreadable = status.code == 500 and "resourceVersion: Invalid value" in status.message
     if status.code in _REPEATING_IS_USELESS or unreadable:
         memory = reread(memory, "refused")
+    elif status.code >= _AWAY:
+        memory = replace(memory, doubtful=True)
     return refused(memory, refusal, "watch", now, random)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TypeAlias
 
+import msgspec
+
 from dyninformer.store.refused import UnusableObjectError
-from dyninformer.watching.answers import Answer, Lost, PageEnd
+from dyninformer.watching.answers import Answer, Batch, Lost, PageEnd
 from dyninformer.watching.frames import BrokenFrameError, ItemCutter
 from dyninformer.watching.gathering import Gathered, Receiving
 
@@ -24,6 +27,7 @@ class ListReading:
         self._name = name
         self._cutter = ItemCutter(on_trust=True)
         self._items = 0
+        self._first = ""
 
     def feed(self, chunk: bytes) -> Iterator[Answer]:
         """One batch, if there are whole items."""
@@ -36,7 +40,9 @@ class ListReading:
             yield gathered.batch("", broken=str(error))
         else:
             if self._items > before:
-                yield gathered.batch("")
+                batch = gathered.batch("")
+                self._first = self._first or _first_key(batch)
+                yield batch
 
     def end(self) -> Answer:
         """The page's metadata, unless the body was cut short or is no list."""
@@ -46,7 +52,7 @@ class ListReading:
             return Lost(str(error))
         if not meta.kind.endswith("List"):
             return Lost(f"the answer is of kind {meta.kind[:40]!r}, which is no list")
-        return PageEnd(meta.version, meta.continue_, self._items, meta.remaining)
+        return PageEnd(meta.version, meta.continue_, self._items, meta.remaining, self._first)
 
     def _read(self, items: Items, gathered: Gathered) -> None:
         """Have the store read the items; if one turns out to be none, cut anew from there on."""
@@ -67,18 +73,48 @@ class ListReading:
         self._items += len(items)
 
 
+def _first_key(batch: Batch) -> str:
+    """The key of an item, of the first one unless that is unusable."""
+    if batch.events:
+        return batch.events[0][1].key
+    return next(filter(None, batch.unusable), "")
+
+
+class _Metadata(msgspec.Struct, rename={"version": "resourceVersion"}):
+    name: str = ""
+    namespace: str = ""
+    version: str = ""
+
+
+class _Item(msgspec.Struct):
+    metadata: _Metadata
+
+
+_item = msgspec.json.Decoder(_Item)
+
+
 class RevisionReading:
-    """Reads how far the server has come off a list whose items nobody wants."""
+    """Reads how far the server has come off a list, and which object is the first in it."""
 
     def __init__(self) -> None:
         self._cutter = ItemCutter()
+        self._items = 0
+        self._first = "", ""
 
     def feed(self, chunk: bytes) -> Iterator[Answer]:
         """Nothing before the end, unless it makes no sense."""
         try:
-            self._cutter.feed(chunk)
+            items = self._cutter.feed(chunk)
         except BrokenFrameError as error:
             yield Lost(str(error))
+            return
+        for item in items:
+            self._items += 1
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                metadata = _item.decode(item).metadata
+                if not self._first[0]:
+                    key = f"{metadata.namespace}/{metadata.name}".removeprefix("/")
+                    self._first = key, metadata.version
 
     def end(self) -> Answer:
         """The list's metadata."""
@@ -86,4 +122,4 @@ class RevisionReading:
             meta = self._cutter.finish()
         except BrokenFrameError as error:
             return Lost(str(error))
-        return PageEnd(meta.version)
+        return PageEnd(meta.version, "", self._items, None, *self._first)

@@ -23,7 +23,7 @@ from dyninformer.watching.answers import (
     Lost,
     Stop,
 )
-from dyninformer.watching.asking import Turn, back_off, proceed, reread
+from dyninformer.watching.asking import Turn, back_off, proceed, reread, with_generation
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.effects import Ask, Discard, Effects, ListPage, Swap
 from dyninformer.watching.states import (
@@ -114,7 +114,7 @@ def due(state: State) -> float | None:
 
 def silence(state: State) -> float:
     """How many seconds without a byte the request that is under way may take."""
-    if isinstance(state, Watching) and state.opened is not None:
+    if isinstance(state, Watching) and state.opened is not None and not following.owes(state):
         longest = following.LONGEST_TIMEOUT
         return min(state.timeout, longest) + _GRACE
     return _QUICK
@@ -127,9 +127,10 @@ def newest(state: State) -> str:
 
 def wants_to_leave(state: State, crd: CrdSeen) -> bool:
     """What the CRD watch says should end the stream that is under way; from any thread."""
-    if not isinstance(state, Watching) or not state.after_early_end:
+    if not isinstance(state, Watching):
         return False
-    return crd.available and crd.generation != state.memory.generation
+    memory = with_generation(replace(state.memory, crd=crd))
+    return following.outdated(replace(state, memory=memory))
 
 
 def _stopped(state: State) -> Turn:
@@ -151,10 +152,7 @@ def _crd_seen(state: State, seen: CrdSeen, now: float, random: Random) -> Turn:
         return proceed(replace(memory, backoff=Backoff()), now, random)
     if isinstance(state, BackingOff) and state.wakes:
         return proceed(memory, now, random)
-    if isinstance(state, Watching) and memory.generation is None and not state.after_early_end:
-        # Nobody could tell when the state was read; a change since then will end the stream.
-        memory = replace(memory, generation=seen.generation)
-    state = replace(state, memory=memory)
-    if isinstance(state, Watching) and wants_to_leave(state, seen):
-        return following.closed_for_crd(state, now, random)
+    state = replace(state, memory=with_generation(memory))
+    if isinstance(state, Watching) and following.outdated(state):
+        return following.leave(state, now, random)
     return state, ()

@@ -25,7 +25,7 @@ def _refusal(scope: Scope, code: int, said: str) -> tuple[InformerTrouble, str]:
     if code == 401:
         return InformerTrouble.UNAUTHORIZED, (
             f"the credentials were refused (401: {said}). "
-            "Renew them; they are read again before the next try."
+            "Renew them; they are read again with the next tries."
         )
     if code == 403:
         who = said.split(" is forbidden: ", 1)[-1]
@@ -169,6 +169,14 @@ def restored(scope: Scope, version: str, held: str) -> str:
     )
 
 
+def other_past(scope: Scope) -> str:
+    """What the server says has happened is not what we were told."""
+    return (
+        f"the cluster of {scope} has another past than what is held: it was restored from a backup "
+        "and written to since. Its state is taken as it is now."
+    )
+
+
 def no_version(scope: Scope) -> Reason:
     """A list that nothing can be watched from."""
     return Reason(
@@ -179,6 +187,15 @@ def no_version(scope: Scope) -> Reason:
 
 def endless_list(scope: Scope) -> Reason:
     """A list whose pages lead nowhere."""
+    return Reason(
+        InformerTrouble.BAD_ANSWER,
+        f"cannot list {scope}: page follows page, and the list does not end: they bring nothing "
+        "new, or more than the server said there is. It is asked again.",
+    )
+
+
+def circular_list(scope: Scope) -> Reason:
+    """A page whose continue token is the one it was asked with."""
     return Reason(
         InformerTrouble.BAD_ANSWER,
         f"cannot list {scope}: the server gives the same continue token again.",

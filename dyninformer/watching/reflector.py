@@ -35,12 +35,8 @@ _logger = logging.getLogger(__name__)
 class CrdNews(Protocol):
     """The shared watch on CRDs, as a reflector needs it. From any thread."""
 
-    @property
-    def available(self) -> bool:
-        """CRDs can be watched at present."""
-
-    def generation(self, group_resource: str) -> int | None:
-        """Of the CRD's spec; None if there is no such CRD, or nobody can tell."""
+    def seen(self, group_resource: str) -> CrdSeen:
+        """Whether CRDs can be watched at present, and what is known of this one."""
 
     def subscribe(self, callback: Callable[[], None], group_resource: str) -> Callable[[], None]:
         """Be called when something may have changed; what is returned ends that."""
@@ -212,8 +208,7 @@ class Reflector:
     def _crd_seen(self) -> CrdSeen:
         if self._crds is None:
             return CrdSeen(available=False, generation=None)
-        name = self.scope.gvr.group_resource
-        return CrdSeen(self._crds.available, self._crds.generation(name))
+        return self._crds.seen(self.scope.gvr.group_resource)
 
     def _look_at_crd(self) -> None:
         if self._news:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias
@@ -22,6 +23,10 @@ Query: TypeAlias = list[tuple[str, str]]
 QUICK = 60.0
 """Seconds without a byte, after which a request that should be answered counts as lost."""
 
+_UNSAFE = re.compile(r"[\\,=]")
+_ESCAPED = r"\\\g<0>"
+"""How a field selector has a value with a character of its own grammar."""
+
 _JSON = MappingProxyType({"Accept": "application/json"})
 _FRESH = MappingProxyType({"Accept": "application/json", "Cache-Control": "no-cache"})
 _PARTIAL = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io,application/json"
@@ -33,15 +38,21 @@ def request_for(scope: Scope, want: Want) -> Request:
     """The request; its query is a list of its own."""
     if isinstance(want, AskDocument):
         return Request(want.path, [], _FRESH, QUICK)
-    streams = isinstance(want, StreamState | WatchFrom)
+    namespace, fields, headers = scope.namespace, scope.field_selector, _headers(scope, want)
+    if isinstance(want, AskRevision) and want.key:
+        # What the user may list is what is asked for: in one of its namespaces, by its selectors.
+        inside, _, name = want.key.rpartition("/")
+        namespace = namespace or inside
+        fields = ",".join(filter(None, (fields, f"metadata.name={_UNSAFE.sub(_ESCAPED, name)}")))
+        headers = _PARTIAL_LIST
     query = _parameters(scope, want)
-    for name, selector in (
+    for parameter, selector in (
         ("labelSelector", scope.label_selector),
-        ("fieldSelector", scope.field_selector),
+        ("fieldSelector", fields),
     ):
         if selector:
-            query.append((name, selector))
-    return Request(scope.gvr.path(scope.namespace), query, _headers(scope, streams), QUICK)
+            query.append((parameter, selector))
+    return Request(scope.gvr.path(namespace), query, headers, QUICK)
 
 
 def verb(want: Want) -> str:
@@ -78,7 +89,7 @@ def _parameters(scope: Scope, want: Want) -> Query:
             return []
 
 
-def _headers(scope: Scope, streams: bool) -> Mapping[str, str]:
+def _headers(scope: Scope, want: Want) -> Mapping[str, str]:
     if not scope.metadata_only:
         return _JSON
-    return _PARTIAL_ITEM if streams else _PARTIAL_LIST
+    return _PARTIAL_ITEM if isinstance(want, StreamState | WatchFrom) else _PARTIAL_LIST

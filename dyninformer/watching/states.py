@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from dyninformer.resource import GroupVersionResource
-from dyninformer.watching.answers import Batch, CrdSeen
+from dyninformer.watching.answers import Batch, CrdSeen, Event
 from dyninformer.watching.backoff import Backoff, Budget
 from dyninformer.watching.trouble import InformerTrouble
 
@@ -41,9 +41,44 @@ class Scope:
         """The group can be a CRD's: those have a dot, and most built-in ones have none."""
         return "." in self.gvr.group
 
+    @property
+    def is_part(self) -> bool:
+        """The collection may have objects that are not asked for."""
+        return bool(self.namespace or self.label_selector or self.field_selector)
+
     def __str__(self) -> str:
         inside = f" in namespace {self.namespace}" if self.namespace else ""
         return f"{self.gvr}{inside}"
+
+
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """The newest change that was taken: what the server has, too, unless it was restored (S30)."""
+
+    version: str
+    """A number."""
+    key: str
+    uid: str
+    deleted: bool
+    """It was deleted, or left the selection."""
+
+    @classmethod
+    def of(cls, event: Event) -> LastChange:
+        """What is remembered of an event."""
+        type_, received = event
+        return cls(received.version, received.key, received.uid, type_ == "DELETED")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a watch that begins before the newest version that is held must bring at first (S30)."""
+
+    until: str
+    """The newest version that is held: up to it nothing else may come than is expected."""
+    expected: LastChange | None
+    """None once it has come, or if the watch begins after it, at the version of the last list."""
+    sure: bool
+    """What was looked at is as it was."""
 
 
 class Plan(Enum):
@@ -71,9 +106,15 @@ class Memory:
     current: bool = False
     """A watch may go on from ``version``; else the collection must be read anew."""
     doubtful: bool = False
-    """Perhaps the server has not reached ``version``: ask before the next watch (S30)."""
+    """The server may have been restored from a backup: look before the next watch (S30)."""
+    last_change: LastChange | None = None
+    """None if no object was ever held, or its version is no number."""
+    looks: bool = True
+    """The server has not refused to be asked for one object of the collection."""
     generation: int | None = None
-    """The CRD's when the state that is held was asked for; None if nobody could tell."""
+    """The CRD's that what is held was read under, or one before it; None if nobody can tell."""
+    read_at: str = ""
+    """The version of the whole state that was taken last."""
 
     plan: Plan = Plan.STREAM
     """How to read the collection when it must be read next."""
@@ -91,8 +132,8 @@ class Memory:
     """The version from which a stream brought a broken frame, and nothing before it (S32)."""
     missing_since: float | None = None
     """Since when discovery shows no such resource (S33)."""
-    reloaded: bool = False
-    """Credentials were read anew, and no answer was good since."""
+    unauthorized: bool = False
+    """The credentials were refused, and no answer was good since: each try reads them anew."""
 
     backoff: Backoff = NO_FAILURE
     budget: Budget = NOTHING_SPENT
@@ -164,6 +205,8 @@ class Streaming:
     live_since: float | None = None
     """When the first thing came that is no initial event: the mark is due."""
     taken: Taken = NOTHING_TAKEN
+    last_change: LastChange | None = None
+    """The newest of what is in the state apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +224,18 @@ class Listing:
     continue_: str = ""
     """The token that this page was asked with."""
     taken: Taken = NOTHING_TAKEN
+    remaining: int | None = None
+    """How many items the rest has, by the lowest count so far; None if the server never said."""
+    last_change: LastChange | None = None
+    """The newest of what is in the state apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checking:
-    """What is held may be from the server's future: its revision was asked for (S30).
+    """The server may have been restored: it was asked how far it has come (S30).
 
-    No stream is open, and what is held stays.
+    And, where that can be asked for, what it has of the last change's object. No stream is open,
+    and what is held stays.
     """
 
     memory: Memory
@@ -198,8 +246,8 @@ class Watching:
     """A stream of changes was asked for, and is open if ``opened`` is set.
 
     Everything it brought is in the store. No state apart exists. While it is open, ``version``
-    here is the newest, and the memory's is what it was when the first of it came: a batch then
-    costs one small object.
+    and ``last_change`` here are the newest, and the memory's are what they were when the first
+    of it came: a batch then costs one small object.
     """
 
     memory: Memory
@@ -215,6 +263,9 @@ class Watching:
     """It brought anything at all."""
     after_early_end: bool = False
     """The stream before ended early, for no reason known: the CRD may have changed (S27)."""
+    last_change: LastChange | None = None
+    replay: Replay | None = None
+    """It began before what is held, and has not passed that yet."""
 
 
 @dataclass(frozen=True, slots=True)

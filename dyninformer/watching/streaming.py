@@ -12,6 +12,7 @@ from dyninformer.watching.asking import (
     back_off,
     looks_older,
     mistrusted,
+    newest,
     opened,
     proceed,
     took_state,
@@ -59,6 +60,7 @@ def _batch(state: Streaming, batch: Batch, now: float, random: Random) -> Turn:
     state = replace(state, taken=state.taken.more(batch))
     if batch.mark:
         return _marked(state, batch, collect, now, random)
+    state = replace(state, last_change=newest(batch.events, state.last_change))
     if state.live_since is None and batch.live:
         state = replace(state, live_since=now)
     if state.live_since is not None and now - state.live_since > _MARK_WITHIN:
@@ -69,7 +71,8 @@ def _batch(state: Streaming, batch: Batch, now: float, random: Random) -> Turn:
 def _marked(
     state: Streaming, batch: Batch, collect: Collect, now: float, random: Random
 ) -> Turn:  # fmt: skip
-    memory, version = state.memory, batch.version
+    last = newest(batch.events, state.last_change)
+    memory, version = replace(state.memory, last_change=last), batch.version
     if looks_older(memory, version):
         reason = reasons.older_list(memory.scope, version, memory.version)
         memory = replace(memory, went_back=True)
@@ -81,8 +84,15 @@ def _marked(
         memory, version, Plan.STREAM, now, generation=state.generation, taken=state.taken
     )
     watching = Watching(
-        memory, state.asked, state.timeout, version, version, opened=state.opened, lines=True
-    )  # fmt: skip
+        memory,
+        state.asked,
+        state.timeout,
+        version,
+        version,
+        opened=state.opened,
+        lines=True,
+        last_change=last,
+    )
     return watching, (collect, *effects)
 
 

@@ -34,6 +34,7 @@ from dyninformer.testing.faults import (
     Truncate,
     WithholdBookmarks,
 )
+from dyninformer.testing.messages import Request
 from dyninformer.watching.answers import CrdSeen
 from dyninformer.watching.backoff import ALLOWANCE, PERIOD
 from dyninformer.watching.states import Scope, Watching
@@ -106,7 +107,7 @@ class World:
         self.sees_crds = self.random.random() < 0.7
         self.may_go_back = False
         self.later: list[tuple[float, Callable[[], None]]] = []
-        self._generation: int | None = self._crd_generation()
+        self._crds_from = self.random.choice((0.0, 0.0, 0.3, 20.0))
         if not self.sees_crds:
             self._forbid_crds()
         self.selector = self.random.choice(("", "", _SELECTED))
@@ -132,8 +133,11 @@ class World:
 
     def begin(self) -> None:
         """Start the reflectors."""
+        self._crds_from += self.server.clock.now()
         for reflector in self.reflectors:
             reflector.begin()
+            if self.sees_crds:
+                self.later.append((self._crds_from, reflector.news))
 
     def pass_time(self, seconds: float) -> None:
         """Let all happen that falls due on the way, at its own moment."""
@@ -163,15 +167,20 @@ class World:
     # -- CRDs ----------------------------------------------------------------------------
 
     def crd_seen(self) -> CrdSeen:
-        """The CRD watch, which is up to date whenever it is asked."""
-        return CrdSeen(available=True, generation=self._crd_generation())
+        """The CRD watch, which is up to date whenever it is asked, once it has opened."""
+        if self.server.clock.now() < self._crds_from:
+            return CrdSeen(available=False, generation=None)
+        found = self._crd()
+        if found is None:
+            return CrdSeen(available=True, generation=None)
+        metadata = found["metadata"]
+        return CrdSeen(True, int(metadata["generation"]), metadata["resourceVersion"])
 
-    def _crd_generation(self) -> int | None:
+    def _crd(self) -> Object | None:
         try:
-            found = self.server.get(CRD)
+            return self.server.get(CRD)
         except (ApiError, LookupError):
             return None
-        return int(found["metadata"]["generation"])
 
     def _crd_has_changed(self) -> None:
         """The CRD watch tells of it, now or a little later."""
@@ -269,10 +278,7 @@ class World:
         self.server.restart()
 
     def restore(self) -> None:
-        """The cluster goes back to a backup, and rests until everybody has seen it.
-
-        Should it be written to at once, until it is as far as before, nobody could tell.
-        """
+        """The cluster goes back to a backup, and rests until everybody has seen it."""
         backup = self.server.snapshot()
         self.write_several()
         self.pass_time(self.random.choice((0.5, 5, 100)))
@@ -281,6 +287,45 @@ class World:
         self.server.restore(backup)
         self._crd_has_changed()
         self.pass_time(600)
+
+    def restore_unseen(self) -> None:
+        """The same, and others read it at once, and write past what we hold before we can look.
+
+        Something that is held was changed after the backup, so that it must be found (S30).
+        """
+        self._mend()
+        self.later.clear()
+        if self._crd() is None:
+            self._install_crd()
+        self.pass_time(400)
+        backup = self.server.snapshot()
+        self.write_several()
+        self._written += 1
+        labels = {"color": self.random.choice(_LABELS) if not self.selector else "red"}
+        for namespace in _NAMESPACES:
+            self.server.create(_widget(f"last{self._written}", labels, {"n": 0}), namespace)
+        self.pass_time(self.random.choice((10, 100)))
+        self.may_go_back = True
+        before = self._revision()
+        self.server.restore(backup)
+        self._others_read()
+        while self._revision() <= before:
+            self.write()
+        self.server.faults.add(Refuse(), seconds=self.random.uniform(0.1, 20))
+        self._crd_has_changed()
+        self.pass_time(600)
+        self.check()
+
+    def _others_read(self) -> None:
+        """The API server's cache of the widgets begins now, at the backup."""
+        headers = {"authorization": f"Bearer {self.server.token}"}
+        path = WIDGETS.path("")
+        self.server.send(Request("GET", path, (("resourceVersion", "0"),), headers)).take()
+
+    def _revision(self) -> int:
+        """The version of a write that was just made."""
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}}
+        return int(self.server.create(made, "default")["metadata"]["resourceVersion"])
 
     def change_schema(self) -> None:
         """A new field with a default: objects have it when they are read, and no event says so."""
@@ -334,6 +379,7 @@ class World:
             self.compact, self.restart, self.change_schema, self.drop_crd,
             *([self.bury_crd] if self.random.random() < 0.3 else []),
             *([self.restore] if self.random.random() < 0.2 else []),
+            *([self.restore_unseen] if self.sees_crds and self.random.random() < 0.2 else []),
         ]  # fmt: skip
         self.begin()
         for _ in range(steps):
@@ -343,7 +389,7 @@ class World:
     def settle(self) -> None:
         """Faults stop, the CRD is there; some writes later all should be known."""
         self._mend()
-        if self._crd_generation() is None:
+        if self._crd() is None:
             self._install_crd()
         if not self.sees_crds:
             self.restart()  # a change of the schema within ten minutes of another goes unseen

@@ -195,6 +195,26 @@ def test_s32_a_list_with_an_object_of_no_known_key_deletes_nothing() -> None:
     assert told.kinds() == [("UPDATED", "ns/b")]
 
 
+def test_s32_what_is_said_to_be_gone_is_deleted_even_where_nothing_missing_is() -> None:
+    """A stream told of its deletion, or the transform dropped it: it is not just missing."""
+    store, told = a_store()
+    add(store, widget("gone"), widget("dropped"), widget("added"), widget("missing"))
+    store.set_transform(lambda obj: DROP if obj["metadata"]["name"] == "dropped" else obj)
+    told.clear()
+    state = store.relist()
+    state.remove(store.receive(widget("gone", 5), deleted=True))
+    state.remove(store.receive(widget("added", 5), deleted=True))
+    state.keep_all()
+    state.add(store.receive(widget("dropped", 5)))
+    state.add(store.receive(widget("added", 6, n=1)))
+    state.swap(first=False)
+    assert told.kinds() == [
+        ("DELETED", "ns/gone"),
+        ("DELETED", "ns/dropped"),
+        ("UPDATED", "ns/added"),
+    ]
+
+
 def test_s33_clearing_deletes_all_that_is_held_of_the_scope() -> None:
     """The indexes are empty afterwards."""
     store, told = a_store(indexers={"n": ".spec.n"})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from random import Random
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.receiving import Received
+from dyninformer.store.store import Store
 from dyninformer.watching import protocol
 from dyninformer.watching.answers import (
     Answer,
@@ -15,7 +16,9 @@ from dyninformer.watching.answers import (
     Begin,
     CrdSeen,
     Due,
+    Event,
     Events,
+    EventType,
     Opened,
     PageEnd,
     Refused,
@@ -31,9 +34,19 @@ PODS = GroupVersionResource("", "v1", "pods")
 CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.ex.io"
 
 
+_STORE = Store(WIDGETS)
+
+
+def event(name: str, version: str, type_: EventType = "ADDED", uid: str = "") -> Event:
+    """What happened to a widget."""
+    metadata = {"name": name, "namespace": "default", "uid": uid or name}
+    metadata["resourceVersion"] = version
+    return type_, _STORE.receive(json.dumps({"metadata": metadata}).encode())
+
+
 def events(*versions: str) -> Events:
-    """An ADDED for each version; the protocol does not look into the objects."""
-    return [("ADDED", cast("Received", f"the object of {version}")) for version in versions]
+    """An ADDED for each version, of an object that is named for it."""
+    return [event(f"w{version or 'none'}", version) for version in versions]
 
 
 def refused(
@@ -86,6 +99,13 @@ class Talk:
         found = self.asked[-1][1]
         assert isinstance(found, kind), found
         return found
+
+    @property
+    def reads_credentials(self) -> bool:
+        """The request that is under way begins with reading the credentials anew."""
+        assert protocol.asks(self.state), self.state
+        found = next(each for each in reversed(self.effects) if isinstance(each, Ask))
+        return found.fresh_credentials
 
     def in_state(self, kind: type[T]) -> T:
         """The state, which must be of this kind."""

@@ -1,22 +1,26 @@
-"""An answer's effects on the store, and what is said of them (S7)."""
+"""Carrying out what the protocol wants, with bytes and without a network."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from random import Random
 
 import pytest
 
 from dyninformer.store.changes import Changes
 from dyninformer.store.store import Store
+from dyninformer.testing import ManualClock
 from dyninformer.watching import protocol
-from dyninformer.watching.answers import Begin
+from dyninformer.watching.answers import Begin, Due
 from dyninformer.watching.carrier import Carrier
+from dyninformer.watching.effects import ListPage, WatchFrom
 from dyninformer.watching.reflector import SteadyClock
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState
 from tests.watching.readings import WIDGETS, bookmark, line, obj
 
-JSON = {"content-type": "application/json"}
+JSON = {"Content-Type": "application/json"}
 
 
 class Watched:
@@ -68,3 +72,68 @@ def test_s07_nobody_sees_a_version_before_the_store_has_it(watched: Watched) -> 
     watched.carrier.feed(line("MODIFIED", obj("a", "12", spec={"x": 1})))
     assert watched.noted == [(1, *before)]
     assert watched.says()[2:] == ("12", "12")
+
+
+def page(names: list[str], continue_: str) -> bytes:
+    """A page of a list."""
+    items = [
+        {"metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": "7"}}
+        for name in names
+    ]
+    metadata = {"resourceVersion": "10", "continue": continue_}
+    listed = {"apiVersion": "ex.io/v1", "kind": "WidgetList", "metadata": metadata}
+    return json.dumps({**listed, "items": items}).encode()
+
+
+def turn_pages(store: Store, names_of: Callable[[int], list[str]], most: int) -> Carrier:
+    """Answer a list with these pages, each with a token of its own, for a while."""
+    clock = ManualClock()
+    carrier = Carrier(
+        Scope(gvr=WIDGETS, watch_list=False), store, clock=clock, random=Random(1)
+    )  # fmt: skip
+    carrier.tell(Begin())
+    for number in range(most):
+        assert carrier.asked is not None
+        assert isinstance(carrier.asked.want, ListPage)
+        carrier.accepts(200, JSON)
+        carrier.feed(page(names_of(number), f"token{number}" if number < most - 1 else ""))
+        carrier.end()
+        clock.advance(0.001)
+        if carrier.asked is None:
+            break
+    return carrier
+
+
+def test_pages_that_go_round_in_circles_are_given_up() -> None:
+    """Continue tokens that differ, and the same three pages again and again (S29)."""
+    store = Store(WIDGETS)
+    carrier = turn_pages(store, lambda number: [f"w{number % 3}", "x"], 37_000)
+    status = carrier.status()
+    assert carrier.asked is None
+    assert "does not end" in status.reason
+    assert len(store) == 0
+    assert carrier.due is not None
+
+
+def test_pages_of_one_item_each_are_a_list() -> None:
+    """However many there are, none of them begins as another did (S25)."""
+    store = Store(WIDGETS)
+    carrier = turn_pages(store, lambda number: [f"w{number}"], 300)
+    assert carrier.asked is not None
+    assert isinstance(carrier.asked.want, WatchFrom)
+    assert len(store) == 300
+
+
+def test_a_second_list_may_begin_as_the_first_one_did() -> None:
+    """What is remembered of pages is remembered while one list is read."""
+    store = Store(WIDGETS)
+    carrier = turn_pages(store, lambda number: [f"w{number}"], 3)
+    carrier.refuse(410, JSON, b'{"kind":"Status","code":410,"reason":"Expired"}')
+    for number in range(100):
+        if carrier.asked is None:
+            carrier.tell(Due())
+        assert carrier.asked is not None
+        carrier.accepts(200, JSON)
+        carrier.feed(page([f"w{number}"], f"token{number}"))
+        carrier.end()
+    assert carrier.asked is not None, carrier.status().reason

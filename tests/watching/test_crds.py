@@ -76,7 +76,7 @@ def test_nothing_is_asked_before_somebody_subscribes(server: ApiServer, source: 
     """A factory without custom resources never watches CRDs."""
     watch = CrdWatch(source, owner=object())
     assert not watch.available
-    assert watch.generation("widgets.ex.io") is None
+    assert watch.seen("widgets.ex.io").generation is None
     assert server.requests == []
     watch.stop()
     assert watch.join(1)
@@ -90,14 +90,14 @@ def test_a_crd_that_comes_changes_and_goes_is_told(server: ApiServer, watch: Crd
     watch.subscribe(mine, "widgets.ex.io")
     watch.subscribe(others, "gadgets.ex.io")
     eventually(lambda: watch.available and mine.times == 1)
-    assert watch.generation("widgets.ex.io") is None
+    assert watch.seen("widgets.ex.io").generation is None
     server.create(crd("widgets"))
-    eventually(lambda: watch.generation("widgets.ex.io") == 1 and mine.times > 1)
+    eventually(lambda: watch.seen("widgets.ex.io").generation == 1 and mine.times > 1)
     before = mine.times
     server.patch(f"{CRDS}/widgets.ex.io", {"spec": crd("widgets", a={"type": "string"})["spec"]})
-    eventually(lambda: watch.generation("widgets.ex.io") == 2 and mine.times > before)
+    eventually(lambda: watch.seen("widgets.ex.io").generation == 2 and mine.times > before)
     server.delete(f"{CRDS}/widgets.ex.io")
-    eventually(lambda: watch.generation("widgets.ex.io") is None and watch.available)
+    eventually(lambda: watch.seen("widgets.ex.io").generation is None and watch.available)
     assert others.times == 1  # that CRDs can be watched
     assert mine.threads == {
         "dyninformer reflector customresourcedefinitions.v1.apiextensions.k8s.io"
@@ -133,7 +133,7 @@ def test_a_subscriber_that_raises_harms_no_other(server: ApiServer, watch: CrdWa
     watch.subscribe(told)
     eventually(lambda: watch.available)
     server.create(crd("widgets"))
-    eventually(lambda: watch.generation("widgets.ex.io") == 1 and told.times > 1)
+    eventually(lambda: watch.seen("widgets.ex.io").generation == 1 and told.times > 1)
 
 
 def test_a_subscriber_may_ask_and_stop_from_its_callback(
@@ -143,7 +143,7 @@ def test_a_subscriber_may_ask_and_stop_from_its_callback(
     seen = []
 
     def look() -> None:
-        other = threading.Thread(target=lambda: seen.append(watch.generation("widgets.ex.io")))
+        other = threading.Thread(target=lambda: seen.append(watch.seen("widgets.ex.io").generation))
         other.start()
         other.join(5)
         assert not other.is_alive()
@@ -181,13 +181,13 @@ def test_what_was_known_is_not_relied_on_while_the_server_is_away(
     told = Told()
     watch.subscribe(told, "widgets.ex.io")
     eventually(lambda: watch.available and told.times == 1)
-    assert watch.generation("widgets.ex.io") == 1
+    assert watch.seen("widgets.ex.io").generation == 1
     with server.faults.add(Refuse()):
         server.restart()
         eventually(lambda: not watch.available and told.times == 2)
-        assert watch.generation("widgets.ex.io") is None
+        assert watch.seen("widgets.ex.io").generation is None
         server.delete(f"{CRDS}/widgets.ex.io")
-    eventually(lambda: watch.available and watch.generation("widgets.ex.io") is None)
+    eventually(lambda: watch.available and watch.seen("widgets.ex.io").generation is None)
     assert told.times > 2
 
 

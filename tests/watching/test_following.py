@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from dyninformer.watching import protocol
-from dyninformer.watching.answers import Batch, CrdSeen, Ended, Lost, PageEnd, StatusError
+from dyninformer.watching.answers import Batch, CrdSeen, Ended, Lost, Opened, PageEnd, StatusError
 from dyninformer.watching.effects import (
     Apply,
     AskRevision,
     Failed,
     ListPage,
-    ReloadCredentials,
     StreamState,
     WatchFrom,
 )
 from dyninformer.watching.states import BackingOff, Scope, Streaming, Watching
-from tests.watching.talk import PODS, Talk, events, lister, refused
+from tests.watching.talk import PODS, WIDGETS, Talk, events, lister, refused
 
 SEEN = CrdSeen(available=True, generation=3)
 
@@ -164,12 +165,102 @@ def test_news_of_the_crd_do_not_end_a_stream_that_is_still_the_old_one() -> None
     talk.in_state(Watching)
 
 
-def test_a_generation_that_becomes_known_later_is_taken_as_that_of_what_is_held() -> None:
-    """A change since the list would have ended the stream."""
-    talk = watching()
-    talk.say(SEEN)
-    early_end(talk)
+def seen(generation: int, written: str) -> CrdSeen:
+    """The CRD watch shows a generation, and the version at which the CRD was last written."""
+    return CrdSeen(available=True, generation=generation, version=written)
+
+
+BEGIN = pytest.mark.parametrize("talk", [Talk, lister], ids=["streaming list", "paged list"])
+
+
+def held(talk: Talk, during: CrdSeen | None = None, after: CrdSeen | None = None) -> Talk:
+    """A state of version 10 is read, with news of the CRD in the middle of it, or after it."""
+    talk.begin()
+    talk.say(Opened())
+    if during is not None:
+        talk.say(during)
+    if isinstance(talk.state, Streaming):
+        talk.say(Batch(version="10", mark=True, live=True))
+    else:
+        talk.say(PageEnd("10"))
+    if talk.memory.current:
+        talk.watch()
+    if after is not None:
+        talk.say(after)
+    return talk
+
+
+@BEGIN
+@pytest.mark.parametrize("when", ["during", "after"])
+def test_a_crd_that_was_written_before_the_state_was_read_tells_its_generation(
+    talk: Callable[[], Talk], when: str
+) -> None:
+    """Nobody could tell it when the list was asked for; without a change, nothing is read anew.
+
+    The first change after that is one (S27).
+    """
+    known = held(talk(), **{when: seen(5, "9")})
+    known.in_state(Watching)
+    known.say(Batch(version="20"))
+    known.wait(known.in_state(Watching).timeout)
+    known.say(Ended())
+    known.want(WatchFrom)
+    known.watch()
+    known.say(seen(6, "21"))
+    known.in_state(Watching)
+    early_end(known, "22")
+    assert not known.memory.current
+    assert known.memory.cause == "schema"
+
+
+@pytest.mark.parametrize("written", ["11", "opaque"])
+@pytest.mark.parametrize("when", ["during", "after"])
+def test_a_generation_that_cannot_be_told_is_settled_by_a_list(when: str, written: str) -> None:
+    """The CRD may have changed since the state was read: one list more, and then none (S27)."""
+    talk = held(lister(), **{when: seen(5, written)})
+    if isinstance(talk.state, Watching):
+        early_end(talk, "12")
+    talk.want(ListPage)
+    talk.list("13").watch()
+    early_end(talk, "14")
     talk.want(WatchFrom)
+
+
+def test_news_that_the_crd_was_written_after_the_list_end_a_watch_that_may_be_of_the_new_one() -> (
+    None
+):
+    """No early end of it would tell (S27)."""
+    talk = held(lister())
+    assert protocol.wants_to_leave(talk.state, seen(5, "11"))
+    assert not protocol.wants_to_leave(talk.state, seen(5, "10"))
+    talk.say(seen(5, "11"))
+    talk.want(ListPage)
+
+
+def test_the_generation_of_a_streaming_list_is_the_one_from_before_it_began() -> None:
+    """A change while it is read may be in none, some or all of it (S27)."""
+    talk = Talk(crd=seen(5, "3"))
+    held(talk, during=seen(6, "9"))
+    early_end(talk, "12")
+    talk.want(StreamState)
+
+
+def test_a_crd_that_changes_while_a_list_is_read_has_it_read_again_at_once() -> None:
+    """The watch after it would be one of the new spec: no early end of it would tell (S27)."""
+    talk = Talk(scope=lister().memory.scope, crd=seen(5, "3"))
+    held(talk, during=seen(6, "9"))
+    talk.want(ListPage)
+    talk.list("12")
+    talk.want(WatchFrom)
+
+
+def test_a_crd_that_changes_during_a_wait_has_the_collection_read_after_it() -> None:
+    """The stream that would have ended early is gone already (S27)."""
+    talk = watching(Talk(scope=lister().memory.scope, crd=SEEN))
+    talk.say(Lost("reset"))
+    talk.say(CrdSeen(available=True, generation=4))
+    talk.when_due()
+    talk.want(ListPage)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +283,7 @@ def test_a_version_that_is_too_old_is_followed_by_a_list_at_once(error: StatusEr
 @pytest.mark.parametrize(("stood", "then"), [(0.5, BackingOff), (60.0, Streaming)])
 def test_a_list_was_new_enough_if_the_watch_after_it_stood(stood: float, then: type) -> None:
     """That a version is too old after an outage is then not its fault (S25, S28)."""
-    talk = Talk().begin().stream("10")
+    talk = Talk(scope=Scope(gvr=WIDGETS, namespace="default")).begin().stream("10")
     talk.say(Ended())
     talk.when_due()
     talk.watch()
@@ -200,9 +291,10 @@ def test_a_list_was_new_enough_if_the_watch_after_it_stood(stood: float, then: t
     talk.say(Lost("reset"))
     talk.when_due()
     talk.want(AskRevision)
-    talk.say(PageEnd("30", items=0))
-    talk.watch()
-    talk.say(Batch(error=StatusError(410, "Expired", "too old")))
+    talk.say(PageEnd("30", items=1, first="default/w8", first_version="8"))
+    for _ in range(2):  # what was before the last change may be too old without any fault
+        talk.watch()
+        talk.say(Batch(error=StatusError(410, "Expired", "too old")))
     talk.in_state(then)
 
 
@@ -239,18 +331,45 @@ def test_retry_after_is_capped() -> None:
     assert 60 <= talk.in_state(BackingOff).until - talk.now <= 90
 
 
-def test_refused_credentials_are_read_anew_once() -> None:
-    """Then it backs off, until an answer was good (S28)."""
+def test_refused_credentials_are_read_anew_at_once_and_then_with_each_try() -> None:
+    """Until an answer was good: then they are not read, and the next 401 is a first one (S28)."""
     talk = lister().begin().list("10")
-    assert talk.say(refused(401))[0] == ReloadCredentials()
-    talk.want(WatchFrom)
     talk.say(refused(401))
-    talk.in_state(BackingOff)
-    talk.when_due()
+    talk.want(WatchFrom)
+    assert talk.reads_credentials
+    for _ in range(3):
+        talk.say(refused(401))
+        talk.in_state(BackingOff)
+        talk.when_due()
+        assert talk.reads_credentials
     talk.watch()
     talk.say(Lost("reset"))
     talk.when_due()
-    assert talk.say(refused(401))[0] == ReloadCredentials()
+    assert not talk.reads_credentials
+    talk.say(refused(401))
+    assert talk.reads_credentials
+
+
+@pytest.mark.parametrize("then", [Lost("the plugin failed"), refused(403), refused(503)])
+def test_after_refused_credentials_an_answer_that_is_not_good_has_them_read_anew(
+    then: Lost,
+) -> None:
+    """A plugin may fail, and whoever shows no credentials is forbidden everything (S28)."""
+    talk = lister().begin().list("10")
+    talk.say(refused(401))
+    talk.say(then)
+    talk.when_due()
+    assert talk.reads_credentials
+
+
+def test_credentials_that_are_refused_on_every_second_page_are_not_read_without_end() -> None:
+    """The first page was good, and the list was not (S28, S29)."""
+    talk = lister().begin()
+    for _ in range(2):
+        talk.say(Opened())
+        talk.say(PageEnd("10", "more", items=1))
+        talk.say(refused(401))
+    talk.in_state(BackingOff)
 
 
 def test_forbidden_is_never_for_ever() -> None:
@@ -299,6 +418,17 @@ def test_broken_frames_with_something_new_between_them_are_no_second_ones() -> N
         talk.when_due()
         talk.want(WatchFrom)
         talk.watch()
+
+
+@pytest.mark.parametrize(
+    ("code", "then"), [(503, AskRevision), (500, AskRevision), (429, WatchFrom)]
+)
+def test_a_server_that_says_it_is_down_may_come_back_restored(code: int, then: type) -> None:
+    """It, or what stands before it; one that is only busy may not (S28, S30)."""
+    talk = lister().begin().list("10")
+    talk.say(refused(code))
+    talk.when_due()
+    talk.want(then)
 
 
 def test_a_silent_stream_is_opened_again_at_once_after_a_look_at_the_revision() -> None:

@@ -34,7 +34,7 @@ def test_items_of_a_list_come_as_they_arrive_and_its_metadata_in_the_end() -> No
     """Version, continue, how many (S25)."""
     batches, end = read_list(listed(obj("a", "1"), obj("b", "2"), **{"continue": "more"}))
     assert [each for batch in batches for each in told(batch)] == [("ADDED", "a"), ("ADDED", "b")]
-    assert end == PageEnd("20", "more", items=2)
+    assert end == PageEnd("20", "more", items=2, first="ns/a")
 
 
 def test_items_of_a_built_in_list_get_the_kind_and_version_that_they_lack() -> None:
@@ -70,7 +70,8 @@ def test_items_that_hold_what_looks_like_items_are_read_whole() -> None:
         assert [
             json.loads(each.data or b"") for batch in batches for _, each in batch.events
         ] == items
-        assert end == PageEnd("20", items=len(items))
+        first = f"ns/{items[0]['metadata']['name']}"
+        assert end == PageEnd("20", items=len(items), first=first)
 
 
 def test_each_item_that_cannot_be_used_is_left_out_once() -> None:
@@ -83,7 +84,7 @@ def test_each_item_that_cannot_be_used_is_left_out_once() -> None:
     assert names(batches) == [f"w{n}" for n in range(100) if n not in {10, 20}]
     assert [key for batch in batches for key in batch.unusable] == [None, None]
     assert counted.counts == [("unusable_objects", 1, {})] * 2
-    assert end == PageEnd("20", items=100)
+    assert end == PageEnd("20", items=100, first="ns/w0")
 
 
 def test_what_was_read_before_a_body_breaks_is_handed_on() -> None:
@@ -112,11 +113,16 @@ def test_a_transform_that_raises_is_said_beside_the_items() -> None:
     assert "ns/bad" in batches[-1].failure
 
 
-def test_a_look_at_the_revision_reads_no_object() -> None:
-    """Only the list's version (S30)."""
+def test_a_look_at_the_revision_reads_the_key_and_version_of_one_object() -> None:
+    """And the list's own version; what is no object is counted (S30)."""
     reading = RevisionReading()
-    assert list(reading.feed(listed({"metadata": {}}))) == []
-    assert reading.end() == PageEnd("20")
+    assert list(reading.feed(listed(obj("a", "7")))) == []
+    assert reading.end() == PageEnd("20", items=1, first="ns/a", first_version="7")
+    oddities: list[dict[str, object]] = [{"metadata": {}}, {"metadata": 5}, {}]
+    for odd in oddities:
+        reading = RevisionReading()
+        assert list(reading.feed(listed(odd))) == []
+        assert reading.end() == PageEnd("20", items=1)
 
 
 def test_a_look_at_the_revision_that_makes_no_sense_is_lost() -> None:

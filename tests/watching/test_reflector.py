@@ -25,6 +25,7 @@ from dyninformer.testing.faults import (
     Refuse,
     SlowDrip,
 )
+from dyninformer.watching.answers import CrdSeen
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.source import Source
 from dyninformer.watching.states import Scope
@@ -44,10 +45,10 @@ class News:
         self.now: int | None = None
         self.callbacks: list[Callable[[], None]] = []
 
-    def generation(self, group_resource: str) -> int | None:
+    def seen(self, group_resource: str) -> CrdSeen:
         """Of any CRD."""
         del group_resource
-        return self.now
+        return CrdSeen(self.available, self.now)
 
     def subscribe(self, callback: Callable[[], None], group_resource: str) -> Callable[[], None]:
         """Remember it."""

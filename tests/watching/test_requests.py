@@ -64,6 +64,21 @@ def test_a_look_at_the_revision_is_a_list_of_one() -> None:
     assert query(AskRevision()) == {"limit": "1"}
 
 
+def test_one_object_is_asked_for_as_part_of_what_may_be_listed() -> None:
+    """By its namespace and name, within the user's selectors, and only its metadata (S2, S30)."""
+    scope = Scope(gvr=WIDGETS, label_selector="a=b", field_selector="spec.x=y")
+    request = request_for(scope, AskRevision("ns/w,1"))
+    assert request.path == "/apis/ex.io/v1/namespaces/ns/widgets"
+    assert dict(request.query) == {
+        "limit": "1",
+        "labelSelector": "a=b",
+        "fieldSelector": "spec.x=y,metadata.name=w\\,1",
+    }
+    assert "as=PartialObjectMetadataList" in request.headers["Accept"]
+    cluster_scoped = request_for(Scope(gvr=WIDGETS), AskRevision("w"))
+    assert cluster_scoped.path == "/apis/ex.io/v1/widgets"
+
+
 @pytest.mark.parametrize("want", WANTS, ids=repr)
 def test_selectors_and_namespace_are_in_every_request(want: Want) -> None:
     """LIST and WATCH alike (S2)."""

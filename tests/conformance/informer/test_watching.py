@@ -248,6 +248,28 @@ def test_s28_a_token_that_was_rotated_is_read_anew(
 
 
 @on_embedded
+def test_s28_a_kubeconfig_that_is_repaired_later_is_read_then(
+    cluster: Cluster, server: ApiServer, widgets: Collection, tmp_path: Path
+) -> None:
+    """The token was refused twice before: it is read again with each further try."""
+    old = server.access.add_user("late", groups=["system:masters"])
+    path, ca = tmp_path / "kubeconfig", server.ca
+    assert ca is not None
+    path.write_text(kubeconfig_text(server.url, old, ca.read_bytes()))
+    with DynamicSharedInformerFactory(kubeconfig=path, namespace=widgets.namespace) as factory:
+        found, heard = factory.for_resource(WIDGETS), Heard()
+        found.informer.add_event_handler(heard)
+        factory.sync(PATIENCE)
+        server.access.remove_token(old)
+        server.restart()
+        until(lambda: found.informer.status().trouble == "unauthorized")
+        new = server.access.add_user("late", groups=["system:masters"])
+        path.write_text(kubeconfig_text(server.url, new, ca.read_bytes()))
+        widgets.fill("a")
+        heard.wait("ADDED", "a")
+
+
+@on_embedded
 def test_s28_a_client_whose_token_is_refused_says_so(
     cluster: Cluster, factories: Factories
 ) -> None:
@@ -332,6 +354,35 @@ def test_s30_a_cluster_restored_from_a_backup_is_taken_as_it_is(
     assert "restored from a backup" in caplog.text
     widgets.fill("new")
     heard.wait("ADDED", "new")
+
+
+def test_s30_a_restore_that_later_writes_have_hidden_is_found(
+    cluster: Cluster, running: Running, widgets: Collection, relay: Relay, relayed: Any
+) -> None:
+    """The server has passed what is held by the time it is asked: it has another past."""
+    server = cluster.server
+    widgets.fill("kept", "changed", "deleted")
+    snapshot = server.snapshot()
+    found, heard = running(client=relayed), Heard()
+    found.informer.add_event_handler(heard)
+    heard.wait_count(3)
+    widgets.merge("changed", {"spec": {"size": 5}})
+    widgets.api.delete(widgets.at("deleted"))
+    widgets.fill("lost")
+    heard.wait("ADDED", "lost")
+    before = int(found.informer.last_sync_resource_version())
+    with relay.holding():
+        server.restore(snapshot)  # type: ignore[arg-type]
+        until(lambda: widgets.api.get(f"{widgets.path}?resourceVersion=0").status == 200)
+        written = 0
+        while int(widgets.version()) <= before + 1:
+            written += 1
+            widgets.fill(f"new{written}")
+    heard.wait("DELETED", "lost")
+    names = {"kept", "changed", "deleted", *(f"new{n}" for n in range(1, written + 1))}
+    until(lambda: {each["metadata"]["name"] for each in found.lister} == names)
+    assert found.lister.get("changed", widgets.namespace)["spec"].get("size") is None
+    assert {name for type_, name in heard.told if type_ == "DELETED"} == {"deleted", "lost"}
 
 
 def test_s30_a_server_that_was_killed_is_watched_on(
