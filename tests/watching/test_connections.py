@@ -283,12 +283,13 @@ def test_the_managers_own_pools_stay_its_own(server: ApiServer) -> None:
     """What is tracked is a copy, with the same settings."""
     plumbing = Plumbing(Wires(), Errands("test", 1))
     original = urllib3.PoolManager(cert_reqs="CERT_NONE", timeout=3, num_pools=2)
-    copy = tracked(original, plumbing)
-    with calling(Call()):
+    copy, call = tracked(original, plumbing), Call()
+    with calling(call):
         response = copy.request("GET", f"{server.url}/version", preload_content=False)
         assert response.status == 200
         assert len(plumbing.wires) == 1
         response.drain_conn()
+    call.leave()
     assert (len(copy.pools), len(original.pools)) == (1, 0)
     assert copy.connection_pool_kw["cert_reqs"] == "CERT_NONE"
     close_idle(copy)
