@@ -283,11 +283,9 @@ class _TrackedConnection(HTTPConnection):
             "eight at a time",
         )
         call.stage = "connecting"
+        connect = copy.copy(self)._connected  # noqa: SLF001 - another one of us
         twin = self.plumbing.connecting.run(
-            self._connecting,
-            copy.copy(self)._connected,
-            call,
-            discard=_TrackedConnection.close,  # noqa: SLF001
+            self._connecting, connect, call, discard=_TrackedConnection.close
         )
         vars(self).update(vars(twin), _call=call)
         if self._wire is not None:
