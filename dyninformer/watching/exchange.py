@@ -123,6 +123,9 @@ class ClientExchange:
                 response = _ask(private, request, call)
             except RefreshError:
                 raise
+            except urllib3.exceptions.ClosedPoolError:
+                call.leave()
+                continue  # nothing was asked: another client has come in this one's place
             except private.failures as error:
                 call.leave()
                 if call.ended:
