@@ -288,7 +288,7 @@ def test_a_request_that_begins_while_credentials_are_read_anew_is_no_failure(
     server: ApiServer, make: Make
 ) -> None:
     """Its connections were closed under it, before it had one."""
-    reloads = []
+    reloads: list[int] = []
 
     class Meanwhile(urllib3.HTTPConnectionPool):
         def urlopen(self, *args: Any, **options: Any) -> Any:
