@@ -72,8 +72,7 @@ def refresh_failed(error: BaseException, host: str) -> str:
     detail = next(filter(None, map(_why, _chain(error))), None)
     return (
         f"cannot refresh the credentials for {host}: the client's refresh_api_key_hook raised "
-        f"{what}{f' ({detail})' if detail else ''}. Nothing was asked; it is run again before the "
-        "next try."
+        f"{what}{f' ({detail})' if detail else ''}, so nothing was asked."
     )
 
 
