@@ -5,9 +5,12 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 PYTEST_ARGS ?=
 LOWEST := .venv-lowest
+NEWEST := .venv-newest
+# The tests of what talks to urllib3 and the official client, which move on without us.
+NEWEST_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_opening.py tests/test_factory.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint typecheck rooms coverage test-lowest soak bench kube clean
+.PHONY: help demo test check lint typecheck rooms coverage test-lowest test-newest soak bench kube clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +41,9 @@ coverage: $(VENV)/ready
 test-lowest: $(LOWEST)/ready ## run the tests with the lowest versions of the dependencies that are allowed
 	$(LOWEST)/bin/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
 
+test-newest: $(NEWEST)/ready ## run the tests of connections with the newest pre-releases of urllib3 and kubernetes
+	$(NEWEST)/bin/pytest -n $(WORKERS) -m "not soak and not real" $(PYTEST_ARGS) $(NEWEST_TESTS)
+
 soak: $(VENV)/ready ## run the tests that take minutes
 	$(BIN)/pytest -m soak --timeout 3600 $(PYTEST_ARGS)
 
@@ -48,7 +54,7 @@ kube: ## build etcd, kube-apiserver and kubectl for the real-server tests (needs
 	@tests/kube/build
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(NEWEST) build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # A virtual environment with this folder installed in it, for editing. Python says why it cannot, if it cannot.
 define new-venv
@@ -68,4 +74,12 @@ $(LOWEST)/ready: setup.cfg pyproject.toml tests/lowest_versions.py
 	@echo "Installing the lowest versions into $(@D) ..."
 	@$(@D)/bin/python tests/lowest_versions.py setup.cfg > $(@D)/lowest.txt
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(@D)/lowest.txt --editable '.[dev]'
+	@touch $@
+
+$(NEWEST)/ready: setup.cfg pyproject.toml
+	$(new-venv)
+	@echo "Installing the newest urllib3 and kubernetes into $(@D) ..."
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --pre urllib3 kubernetes
+	@$(@D)/bin/python -m pip list --disable-pip-version-check | grep -E '^(urllib3|kubernetes) '
 	@touch $@

@@ -27,7 +27,8 @@ class Wire:
     def __init__(self, born: socket.socket, wires: Wires) -> None:
         self._lock = threading.RLock()  # guards all below, but _number
         self._number = born.fileno()
-        self._socket: socket.socket | None = born.dup()
+        # By its number: a TLS socket refuses `dup`.
+        self._socket: socket.socket | None = socket.socket(fileno=os.dup(born.fileno()))
         self._file: Any = None
         self._holders = 1
         self._wires = wires
@@ -140,7 +141,9 @@ class Wires:
 class Call:
     """One request. Its own thread moves it on; any thread may `end` it.
 
-    ``fresh`` tells that a connection was opened for it, ``stage`` how far it came.
+    ``stage`` tells how far it came, ``reused`` that it went over a connection which had lain
+    idle. With ``anew`` it goes over none of those. ``answer`` is http.client's, once there is
+    one: urllib3 keeps its own to itself.
     """
 
     def __init__(self) -> None:
@@ -148,9 +151,15 @@ class Call:
         self._changed = Bell()  # rings at the end, and for results that are waited for
         self._wire: Wire | None = None
         self._ended = False
-        self.fresh = False
+        self.anew = False
+        self.reused = False
         self.stage = "preparing"
         fresh_in_child(self, "_lock")
+        self.answer: Any = None
+
+    def begin(self) -> None:
+        """It is tried from the start."""
+        self.reused, self.stage, self.answer = False, "preparing", None
 
     @property
     def ended(self) -> bool:
@@ -172,6 +181,7 @@ class Call:
         """It needs its connection no more; after this an `end` cannot touch that."""
         with self._lock:
             wire, self._wire = self._wire, None
+            self.answer = None  # an idle connection knows its last call
         if wire is not None:
             wire.let_go()
 

@@ -27,7 +27,12 @@ from dyninformer.watching.connections import (
 )
 from dyninformer.watching.conversation import Conversation
 from dyninformer.watching.errands import Errands
-from dyninformer.watching.failures import is_stale_connection, unanswered
+from dyninformer.watching.failures import (
+    RefreshError,
+    is_stale_connection,
+    refresh_failed,
+    unanswered,
+)
 from dyninformer.watching.replies import SocketReply
 from dyninformer.watching.transport import Request
 
@@ -112,15 +117,23 @@ class ClientExchange:
                 private = self._private
             if private is None or self._closed:
                 raise StoppedError(_CLOSED)
-            call.fresh = False
+            call.begin()
             try:
                 response = _ask(private, request, call)
+            except RefreshError:
+                raise
+            except urllib3.exceptions.ClosedPoolError:
+                call.leave()
+                continue  # nothing was asked: another client has come in this one's place
             except private.failures as error:
                 call.leave()
                 if call.ended:
                     raise StoppedError(f"asking {host} was ended") from None
-                if not call.fresh and is_stale_connection(error):
-                    continue  # it lay idle too long; each try uses up one such connection
+                if call.reused and not call.anew and is_stale_connection(error):
+                    # It lay idle too long. Whatever else fails, be it in the same words, is
+                    # told, so that the next try is one that waits (S29).
+                    call.anew = True
+                    continue
                 deadline = request.deadline
                 raise unanswered(error, host, private.proxy, call.stage, deadline) from error
             return SocketReply(response, call, host, request.deadline, on_over)
@@ -147,7 +160,8 @@ class ClientExchange:
         """A refresh hook that is never run twice at a time, and that nobody must wait for."""
 
         def guarded(configuration: Any) -> None:
-            call = current_call() or Call()
+            ours = current_call()
+            call = ours or Call()
             refresh = partial(hook, configuration)
             try:
                 self._credentials.run("refreshing credentials", refresh, call, shared=True)
@@ -155,6 +169,10 @@ class ClientExchange:
                 if call.ended:
                     raise
                 refresh()  # the client for writes, which outlives this
+            except (Exception, SystemExit) as error:
+                if ours is None:
+                    raise  # the client for writes: whoever writes sees what the hook said
+                raise RefreshError(refresh_failed(error, self._origin.host)) from error
 
         return guarded
 

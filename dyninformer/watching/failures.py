@@ -39,6 +39,10 @@ _CERTIFICATES = {9: _NOT_NOW, 10: _NOT_NOW, 62: _OTHER_NAME, 64: _OTHER_NAME}
 _LONGEST_DETAIL = 120
 
 
+class RefreshError(UnreachableError):
+    """The hook that refreshes the credentials failed: nothing was asked."""
+
+
 def without_password(url: str) -> str:
     """A URL that may be shown."""
     parts = urlsplit(url)
@@ -60,6 +64,16 @@ def unanswered(
         )
     what, advice = _reason(found, stage, behind_proxy=proxy is not None)
     return UnreachableError(f"{subject}: {what}. {advice}".rstrip())
+
+
+def refresh_failed(error: BaseException, host: str) -> str:
+    """What to say of an error of the hook; its own words may hold a token."""
+    what = type(error).__name__
+    detail = next(filter(None, map(_why, _chain(error))), None)
+    return (
+        f"cannot refresh the credentials for {host}: the client's refresh_api_key_hook raised "
+        f"{what}{f' ({detail})' if detail else ''}, so nothing was asked."
+    )
 
 
 def cut_off(error: BaseException, host: str, deadline: float) -> UnreachableError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from dyninformer.errors import ConfigError
 from dyninformer.watching.failures import without_password
 
 __all__ = ["InCluster", "KubeconfigFiles", "Named", "find_configuration", "harmless", "named_in"]
+
+Fields = dict[str, Any]
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _POD_NAMESPACE = ACCOUNT.with_name("namespace")
@@ -115,17 +117,17 @@ def _existing(paths: str) -> tuple[str, ...]:
     return tuple(path for path in expanded if os.path.isfile(path))
 
 
-def named_in(files: KubeconfigFiles, merge: Callable[[str], Any]) -> Named:
+def named_in(files: KubeconfigFiles) -> Named:
     """What the context names: ``files.context``, or the current one of the first file with one.
 
-    ``merge`` is the official client's merger of such files. Raises `ConfigError` if the
-    context, its cluster or the server is not there.
+    Only files are read, and no plugin run. Raises `ConfigError` if the context, its cluster or
+    the server is not there.
     """
     try:
-        return _named(files, merge(files.joined))
+        return _named(files, [_read(path) for path in files.paths])
     except ConfigError:
         raise
-    except Exception as error:  # noqa: BLE001 - the merger raises what YAML and files do
+    except Exception as error:  # noqa: BLE001 - YAML and files raise what they like
         problem = harmless(error)
     raise ConfigError(f"cannot use {files}: {problem}")
 
@@ -143,32 +145,55 @@ def harmless(error: Exception) -> str:
     return type(error).__name__
 
 
-def _plugin_of(merged: Any, context: Any) -> str | None:
-    name = context.safe_get("user")
-    user = merged["users"].get_with_name(name, safe=True) if name else None
-    command = user["user"]["exec"].safe_get("command") if user and "exec" in user["user"] else None
-    return None if command is None else str(command)
+def _read(path: str) -> Fields:
+    import yaml  # noqa: PLC0415 - not needed where a client is given
+
+    with open(path, encoding="utf-8") as file:
+        found = yaml.safe_load(file)
+    if not found:
+        raise ConfigError(f"cannot use {path}: there is nothing in it")
+    return _fields(found, path)
 
 
-def _named(files: KubeconfigFiles, merger: Any) -> Named:
-    merged = merger.config
-    if merged is None:
-        raise ConfigError(f"cannot use {files}: there is nothing in it")
-    names = [each["name"] for each in merged["contexts"]]
-    current = files.context or _current_context(merger.config_files.values())
-    if current not in names:
-        raise ConfigError(_no_context(files, current, names))
-    context = merged["contexts"].get_with_name(current)["context"]
-    cluster = merged["clusters"].get_with_name(context["cluster"])["cluster"]
+def _named(files: KubeconfigFiles, configs: list[Fields]) -> Named:
+    contexts = _entries(configs, "contexts", "context", files)
+    current = files.context or _current_context(configs)
+    if current not in contexts:
+        raise ConfigError(_no_context(files, current, list(contexts)))
+    context = contexts[current]
+    cluster = _entries(configs, "clusters", "cluster", files).get(context.get("cluster"))
+    if not cluster or not cluster.get("server"):
+        missing = "no cluster that is there" if cluster is None else "a cluster without a server"
+        raise ConfigError(f"cannot use {files}: its context {current!r} names {missing}")
+    user = _entries(configs, "users", "user", files).get(context.get("user"), {})
+    plugin = _fields(user.get("exec") or {}, files).get("command")
     return Named(
         current,
-        without_password(cluster["server"]),
-        _plugin_of(merged, context),
-        str(context.safe_get("namespace") or ""),
+        without_password(str(cluster["server"])),
+        None if plugin is None else str(plugin),
+        str(context.get("namespace") or ""),
     )
 
 
-def _current_context(configs: Iterable[Any]) -> str:
+def _entries(
+    configs: list[Fields], kind: str, part: str, files: KubeconfigFiles
+) -> dict[Any, Fields]:
+    """The ``part`` of each entry, by the entry's name; of the files, the first one counts."""
+    found: dict[Any, Fields] = {}
+    for config in configs:
+        for entry in config.get(kind) or ():
+            named = _fields(entry, files)
+            found.setdefault(named.get("name"), _fields(named.get(part) or {}, files))
+    return found
+
+
+def _fields(value: object, files: object) -> Fields:
+    if not isinstance(value, dict):
+        raise ConfigError(f"cannot use {files}: it is YAML, but no kubeconfig")
+    return value
+
+
+def _current_context(configs: list[Fields]) -> str:
     """As kubectl has it; the official client takes the last one, or only looks at one file."""
     for config in configs:
         if found := config.get("current-context"):
@@ -176,8 +201,8 @@ def _current_context(configs: Iterable[Any]) -> str:
     return ""
 
 
-def _no_context(files: KubeconfigFiles, wanted: str, names: list[str]) -> str:
-    has = ", ".join(sorted(names)) or "none"
+def _no_context(files: KubeconfigFiles, wanted: str, names: list[Any]) -> str:
+    has = ", ".join(sorted(map(str, names))) or "none"
     if not wanted:
         return f"{files} names no current-context. Pass context=...; it has: {has}"
     return f"{files} has no context {wanted!r}; it has: {has}"

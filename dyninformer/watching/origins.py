@@ -80,8 +80,7 @@ class Environment:
         self._place: KubeconfigFiles | InCluster = place
         self._plugin: str | None = None
         if isinstance(place, KubeconfigFiles):
-            # Only files are read; the official loader runs the plugin as soon as it loads.
-            named = named_in(place, self._official().config.kube_config.KubeConfigMerger)
+            named = named_in(place)  # the official loader runs the plugin as soon as it loads
             self.host, self._plugin = named.server, named.plugin
             self.namespace = named.namespace
             self._place = replace(place, context=named.context)

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from http.client import HTTPException
-from typing import Any
+from io import BufferedReader
 
 import urllib3
 
 from dyninformer.forks import fresh_in_child
 from dyninformer.watching.calls import Call
 from dyninformer.watching.chunked import BrokenChunksError, Dechunker
+from dyninformer.watching.connections import note_changed
 from dyninformer.watching.failures import cut_off
 
 __all__ = ["SocketReply"]
@@ -96,7 +97,8 @@ class SocketReply:
 
     def _pieces(self) -> Iterator[bytes]:
         response = self._response
-        if response.chunked and "content-encoding" not in response.headers:
+        plain = response.chunked and "content-encoding" not in response.headers
+        if plain and self._is_readable():
             yield from self._dechunked()
         elif response.chunked:
             yield from response.stream(_PIECE, decode_content=True)
@@ -105,8 +107,27 @@ class SocketReply:
             while piece := response.read1(_PIECE, decode_content=True):
                 yield piece
 
+    def _is_readable(self) -> bool:
+        """http.client's answer is there, stands before the body, and is read as is known.
+
+        Its file and its place in the body are in no documentation.
+        """
+        head = self._call.answer
+        known = (
+            isinstance(getattr(head, "fp", None), BufferedReader)
+            and getattr(head, "chunked", False) is True
+            and getattr(head, "chunk_left", 0) is None
+        )
+        if not known:
+            note_changed(
+                "urllib3",
+                "reads answers in a way of its own",
+                "it is left to cut them into chunks, one by one, which takes more CPU",
+            )
+        return known
+
     def _dechunked(self) -> Iterator[bytes]:
-        head: Any = self._response._original_response  # type: ignore[attr-defined]  # noqa: SLF001
+        head = self._call.answer
         dechunker = Dechunker()
         while not dechunker.done:
             data = head.fp.read1(_PIECE)

@@ -156,7 +156,7 @@ class Source:
 def _kubernetes() -> Any:
     """The official client: its import costs 0.25 s and 45 MB, so it comes on first use."""
     import kubernetes.client.exceptions  # noqa: PLC0415 - see above
-    import kubernetes.config.kube_config  # noqa: PLC0415
+    import kubernetes.config  # noqa: PLC0415
     import kubernetes.dynamic.discovery  # noqa: PLC0415
 
     return kubernetes

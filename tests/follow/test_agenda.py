@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from dyninformer.follow.agenda import CROWDED, PERIOD, QUIET_PERIOD, SETTLING, Agenda
+from dyninformer.follow.agenda import (
+    CROWDED,
+    CROWDED_FAILING,
+    PERIOD,
+    QUIET_PERIOD,
+    SETTLING,
+    Agenda,
+)
 
 
 def test_the_first_look_is_now() -> None:
@@ -48,3 +55,15 @@ def test_after_a_failure_at_the_end_of_the_delay() -> None:
     assert agenda.next == 108.0
     agenda.woken(104.0)
     assert agenda.next == 104.0
+
+
+def test_news_after_a_failure_bring_no_look_sooner_than_a_second_later() -> None:
+    """News do not say that discovery answers again."""
+    agenda = Agenda(100.0)
+    agenda.failed(100.0, 8.0)
+    for step in range(100):
+        agenda.woken(100.0 + step / 1000)
+    assert agenda.next == 100.0 + CROWDED_FAILING
+    agenda.failed(101.0, 0.8)
+    agenda.woken(101.0)
+    assert agenda.next == 101.8

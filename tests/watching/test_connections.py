@@ -10,15 +10,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
 import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.testing import ApiServer
-from dyninformer.testing.faults import BlackHole, EndlessHeaders, SlowDrip
+from dyninformer.testing.faults import BlackHole, EndlessHeaders, Reset, SlowDrip
+from dyninformer.watching import connections
 from dyninformer.watching.calls import Call, Wire, Wires
 from dyninformer.watching.connections import Plumbing, calling, close_idle, tracked
 from dyninformer.watching.errands import Errands
@@ -32,6 +36,7 @@ from tests.watching.wires import (
     Background,
     add_maps,
     client_of,
+    config_map,
     connecting,
     eventually,
     full_port,
@@ -283,12 +288,13 @@ def test_the_managers_own_pools_stay_its_own(server: ApiServer) -> None:
     """What is tracked is a copy, with the same settings."""
     plumbing = Plumbing(Wires(), Errands("test", 1))
     original = urllib3.PoolManager(cert_reqs="CERT_NONE", timeout=3, num_pools=2)
-    copy = tracked(original, plumbing)
-    with calling(Call()):
+    copy, call = tracked(original, plumbing), Call()
+    with calling(call):
         response = copy.request("GET", f"{server.url}/version", preload_content=False)
         assert response.status == 200
         assert len(plumbing.wires) == 1
         response.drain_conn()
+    call.leave()
     assert (len(copy.pools), len(original.pools)) == (1, 0)
     assert copy.connection_pool_kw["cert_reqs"] == "CERT_NONE"
     close_idle(copy)
@@ -412,6 +418,154 @@ def test_a_proxy_that_says_nothing_can_be_ended(make: Make) -> None:
         ended(task, source.close)
         over.set()
     assert isinstance(task.error, StoppedError)
+
+
+# urllib3, http.client and ssl as they may be one day.
+
+
+@pytest.fixture
+def strange_urllib3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It opens its sockets by a method of another name."""
+    for kind in (HTTPConnection, HTTPSConnection):
+        connect: Any = kind.connect
+        code = connect.__code__
+        names_in_it = ["_dial" if name == "_new_conn" else name for name in code.co_names]
+        assert "_dial" in names_in_it
+        other = FunctionType(
+            code.replace(co_names=tuple(names_in_it)),
+            connect.__globals__,
+            closure=connect.__closure__,
+        )
+        monkeypatch.setattr(kind, "connect", other)
+    monkeypatch.setattr(HTTPConnection, "_dial", HTTPConnection._new_conn, raising=False)
+    monkeypatch.delattr(HTTPConnection, "_new_conn")
+    monkeypatch.setattr(connections, "_noted", set())
+
+
+STRANGE_SOCKETS = "opens its sockets in a way of its own"
+
+
+@pytest.mark.usefixtures("strange_urllib3")
+@pytest.mark.parametrize("tls", [False, True])
+def test_s34_streams_end_at_once_where_urllib3_opens_sockets_by_itself(
+    tls: bool, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One descriptor is held per connection, which is kept for the next request; one log line."""
+    with ApiServer(tls=tls) as server:
+        add_maps(server, 1, 10)
+        sockets = open_sockets()
+        source = make(server.client())
+        for _ in range(3):
+            assert names(whole(source.list(LIST))) == ["m0"]
+        assert open_sockets() == sockets + 2
+        with server.faults.add(Reset(), times=1):  # of the connection that lies idle
+            assert names(whole(source.list(LIST))) == ["m0"]
+        reply = source.watch(WATCH)
+        pieces = reply.chunks()
+        next(pieces)
+        ended(Background(lambda: list(pieces)), reply.close)
+        source.close()
+        eventually(lambda: open_sockets() == sockets)
+    told = [each.getMessage() for each in caplog.records if STRANGE_SOCKETS in each.message]
+    assert len(told) == 1
+    assert told[0].startswith(f"urllib3 {version('urllib3')} on Python 3.")
+
+
+@pytest.mark.usefixtures("strange_urllib3")
+def test_s34_a_tls_handshake_is_left_where_urllib3_opens_sockets_by_itself(make: Make) -> None:
+    """It goes on by itself, is named, and ends with the connect's timeout or the other side."""
+    with listening() as port:
+        source = make(client_of(f"https://127.0.0.1:{port.getsockname()[1]}"))
+        sockets = open_sockets()
+        task = Background(lambda: source.list(LIST))
+        taken, _ = port.accept()
+        with taken:
+            assert taken.recv(10)  # the client's hello
+            ended(task, source.close)
+            assert len(source.under_way()) == 1
+        eventually(lambda: source.under_way() == [] and our_threads() == [])
+        eventually(lambda: open_sockets() == sockets)
+    assert isinstance(task.error, StoppedError)
+
+
+@pytest.mark.usefixtures("strange_urllib3")
+def test_a_proxy_is_gone_through_where_urllib3_opens_sockets_by_itself(
+    secure: ApiServer, make: Make
+) -> None:
+    """By CONNECT, and TLS in that."""
+    with serving(Proxy()) as port:
+        proxy = f"http://127.0.0.1:{port}"
+        key = {"authorization": f"Bearer {secure.token}"}
+        source = make(client_of(secure.url, ssl_ca_cert=str(secure.ca), proxy=proxy, api_key=key))
+        assert names(whole(source.list(LIST))) == ["a"]
+        source.close()
+
+
+def test_a_connection_with_a_way_of_its_own_is_ended_like_any_other(
+    server: ApiServer, make: Make
+) -> None:
+    """A class of the caller's that connects without asking for a socket, to a path perhaps."""
+
+    class Own(HTTPConnection):
+        def connect(self) -> None:
+            self.sock = socket.create_connection((self.host, self.port), self.timeout)
+
+    class OwnPool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Own
+
+    api = server.client().client
+    api.rest_client.pool_manager.pool_classes_by_scheme = {"http": OwnPool}
+    source = make(api)
+    reply = source.watch(WATCH)
+    pieces = reply.chunks()
+    next(pieces)
+    ended(Background(lambda: list(pieces)), reply.close)
+
+
+def test_s34_answers_are_read_and_ended_where_http_client_makes_them_unseen(
+    secure: ApiServer, make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """urllib3 cuts the chunks then: events come as they happen; it is logged once."""
+    said = "reads answers in a way of its own"
+    add_maps(secure, 30, 5000)
+    sockets = open_sockets()
+    source = make(secure.client())
+    whole(source.list(LIST))
+    assert said not in caplog.text
+    monkeypatch.delattr(connections._TrackedConnection, "response_class")
+    monkeypatch.setattr(connections, "_noted", set())
+    for _ in range(3):
+        assert len(names(whole(source.list(LIST)))) == 31
+    assert open_sockets() == sockets + 2
+    reply = source.watch(WATCH)
+    pieces = reply.chunks()
+    next(pieces)
+    secure.create(config_map("late"))
+    while b'"name":"late"' not in next(pieces):
+        pass
+    ended(Background(lambda: list(pieces)), reply.close)
+    assert sum(said in each.getMessage() for each in caplog.records) == 1
+
+
+def test_a_name_is_looked_up_as_it_was_given(
+    server: ApiServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the dot that ends it; and by IPv4 alone where the user had urllib3 keep to that."""
+    asked = []
+    resolve = socket.getaddrinfo
+
+    def note(host: str, port: int, family: int, *args: Any) -> Any:
+        asked.append((host, family))
+        return resolve("127.0.0.1", port, family, *args)
+
+    monkeypatch.setattr(socket, "getaddrinfo", note)
+    url = server.url.replace("127.0.0.1", "localhost.")
+    key = {"authorization": f"Bearer {server.token}"}
+    monkeypatch.setattr(urllib3.util.connection, "allowed_gai_family", lambda: socket.AF_INET)
+    assert make(client_of(url, api_key=key)).list(LIST).status == 200
+    monkeypatch.delattr(urllib3.util.connection, "allowed_gai_family")
+    assert make(client_of(url, api_key=key)).list(LIST).status == 200
+    assert asked == [("localhost.", socket.AF_INET), ("localhost.", socket.AF_UNSPEC)]
 
 
 # What cannot be interrupted.

@@ -95,6 +95,16 @@ def test_a_context_that_is_not_there_is_told_with_those_that_are(tmp_path: Path)
         Source(kubeconfig=path, context="prod")
 
 
+def test_of_entries_with_one_name_the_first_files_counts(tmp_path: Path, make: Make) -> None:
+    """For clusters, contexts and users, as kubectl merges them."""
+    paths = [
+        kubeconfig(tmp_path / str(number), f"https://host-{number}", {"token": "x"})
+        for number in (1, 2)
+    ]
+    assert make(kubeconfig=":".join(map(str, paths))).host == "https://host-1"
+    assert make(kubeconfig=":".join(map(str, reversed(paths)))).host == "https://host-2"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -102,6 +112,12 @@ def test_a_context_that_is_not_there_is_told_with_those_that_are(tmp_path: Path)
         "current-context: x\ncontexts: [{name: x, context: {user: s3cr3t}}]\nclusters: []\n",
         "{token: s3cr3t, : [\n",
         "token: s3cr3t",
+        "contexts: s3cr3t\ncurrent-context: x",
+        "contexts: [s3cr3t]\ncurrent-context: x",
+        (
+            "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: s3cr3t}}]\n"
+            "clusters: [{name: c, cluster: {token: s3cr3t}}]\n"
+        ),
         "[]",
         "",
     ],

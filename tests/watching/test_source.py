@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import urllib3
 
 from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.testing import ApiServer
@@ -263,6 +264,44 @@ def test_a_connection_that_went_stale_is_no_failure(server: ApiServer, make: Mak
         assert names(whole(source.list(LIST))) == ["a"]
         with server.faults.add(Reset(), times=1):
             assert names(whole(source.list(LIST))) == ["a"]
+
+
+def test_s29_a_request_is_repeated_at_once_only_over_a_new_connection(
+    server: ApiServer, make: Make
+) -> None:
+    """However many lie idle: the first of them was dead, and a second failure is told."""
+    runs: list[object] = []
+    api = server.client().client
+    api.configuration.refresh_api_key_hook = runs.append
+    source = make(api)
+    replies = [source.list(LIST) for _ in range(5)]
+    for reply in replies:
+        whole(reply)
+    asked, run = len(server.requests), len(runs)
+    with server.faults.add(Reset()), pytest.raises(UnreachableError, match="reset by peer"):
+        source.list(LIST)
+    assert len(server.requests) == asked + 2
+    assert len(runs) == run + 2
+
+
+def test_a_request_that_begins_while_credentials_are_read_anew_is_no_failure(
+    server: ApiServer, make: Make
+) -> None:
+    """Its connections were closed under it, before it had one."""
+    reloads: list[int] = []
+
+    class Meanwhile(urllib3.HTTPConnectionPool):
+        def urlopen(self, *args: Any, **options: Any) -> Any:
+            if not reloads:
+                reloads.append(1)
+                source.reload_credentials()
+            return super().urlopen(*args, **options)
+
+    api = server.client().client
+    api.rest_client.pool_manager.pool_classes_by_scheme = {"http": Meanwhile}
+    source = make(api)
+    assert names(whole(source.list(LIST))) == ["a"]
+    assert reloads
 
 
 def test_more_requests_than_any_pool_holds_run_at_once(server: ApiServer, make: Make) -> None:
