@@ -175,6 +175,7 @@ class Carrier:
             self._since = self._clock.now()
             if not protocol.asks(after):
                 self.asked = None
+                self._reading = DocumentReading()  # of what was read, nothing is kept
         self._follow_up(effects)
         if isinstance(answer, Batch) and answer.broken:
             self._metrics.count("broken_frames", self.scope.gvr)

@@ -14,6 +14,7 @@ import msgspec
 
 from dyninformer.store import versions
 from dyninformer.store.receiving import Received
+from dyninformer.store.jsonpath.extent import decoded_size
 from dyninformer.store.refused import TransformError, UnusableObjectError
 from dyninformer.watching.answers import (
     Answer,
@@ -36,6 +37,9 @@ from dyninformer.watching.statuses import status_of
 
 MARK: Final = "k8s.io/initial-events-end"
 _LARGEST_DOCUMENT = 64 << 20
+"""So many bytes of memory may a document take when it is decoded. Discovery of some thousand CRDs
+takes a third of it."""
+
 _CHANGES: Final[dict[str, EventType]] = {
     "ADDED": "ADDED",
     "MODIFIED": "MODIFIED",
@@ -55,9 +59,13 @@ class Reading(Protocol):
         """What the body's clean end says."""
 
 
+class _Annotations(msgspec.Struct):
+    mark: str = msgspec.field(name=MARK, default="")
+
+
 class _Annotated(msgspec.Struct):
     resource_version: str = msgspec.field(name="resourceVersion", default="")
-    annotations: dict[str, str] | None = None
+    annotations: _Annotations | None = None
 
 
 class _Bookmark(msgspec.Struct):
@@ -190,7 +198,7 @@ class StreamReading:
         if self._start is not None:
             self._is_news(metadata.resource_version)
             return False
-        if (metadata.annotations or {}).get(MARK) != "true":
+        if metadata.annotations is None or metadata.annotations.mark != "true":
             return False
         if not metadata.resource_version:
             raise broken("a bookmark", line, "it ends the initial events, and has no version")
@@ -204,16 +212,28 @@ class DocumentReading:
     def __init__(self) -> None:
         self._body = bytearray()
 
-    def feed(self, chunk: bytes) -> Iterator[Answer]:
+    def feed(self, chunk: bytes) -> Iterator[Lost]:
         """Nothing before the end, unless it is too much."""
         self._body += chunk
         if len(self._body) > _LARGEST_DOCUMENT:
-            yield Lost(f"the answer is larger than {_LARGEST_DOCUMENT:,} bytes")
+            yield self._too_large()
 
-    def end(self) -> Answer:
+    def end(self) -> Document | Lost:
         """The object; an empty one if it was none."""
-        try:
-            found = msgspec.json.decode(self._body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            found = None
+        found = self.value()
+        if isinstance(found, Lost):
+            return found
         return Document(found if isinstance(found, dict) else {})
+
+    def value(self) -> object:
+        """What the body says, None if it is no JSON, `Lost` if that would take too much memory."""
+        if decoded_size(self._body) > _LARGEST_DOCUMENT:
+            return self._too_large()
+        try:
+            return msgspec.json.decode(self._body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def _too_large(self) -> Lost:
+        self._body = bytearray()
+        return Lost(f"the answer would take more than {_LARGEST_DOCUMENT:,} bytes of memory")
