@@ -9,7 +9,7 @@ import msgspec
 
 from dyninformer.errors import JSONPathError
 from dyninformer.options import Transform
-from dyninformer.store.codec import Identity
+from dyninformer.store.codec import Identity, read
 from dyninformer.store.indexers import Indexing, Row
 from dyninformer.store.jsonpath.extent import DEEPEST, MOST_VALUES, shallow, too_many_values
 from dyninformer.store.reading import Head, PartialReader, text
@@ -145,7 +145,7 @@ class Receiver:
             data = data.lstrip()
         said_version, said_kind = text(head[4]), text(head[5])
         if self._metadata_only and said_kind != _PARTIAL:
-            raw = bytes(_metadata.decode(data).metadata)
+            raw = _metadata_of(data)
             return b'{"kind":"%b","apiVersion":"meta.k8s.io/v1","metadata":%b}' % (
                 _PARTIAL.encode(),
                 raw,
@@ -188,6 +188,14 @@ def _named(head: Head) -> Named | None:
     if type(namespace) is not str or "/" in namespace:
         return None
     return f"{namespace}/{name}", namespace, name, uid, version
+
+
+def _metadata_of(data: bytes) -> bytes:
+    try:
+        return bytes(_metadata.decode(data).metadata)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        # What the rest has is unusual: half of a surrogate pair, say.
+        return msgspec.json.encode(read(data)["metadata"])
 
 
 def _check_extent(data: bytes) -> None:

@@ -13,7 +13,6 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 
 from dyninformer.store import versions
-from dyninformer.store.receiving import Received
 from dyninformer.store.jsonpath.extent import decoded_size
 from dyninformer.store.refused import TransformError, UnusableObjectError
 from dyninformer.watching.answers import (
@@ -123,8 +122,12 @@ class StreamReading:
                 deleted = type_ == "DELETED"
                 try:
                     received = receive(data, deleted=True) if deleted else receive(data)
-                except UnusableObjectError as error:
-                    received = self._proved(line, data, deleted, error)
+                except UnusableObjectError:
+                    proved = proved_event(line)[1]
+                    if proved == data:
+                        raise
+                    # It was cut on trust, and is none (S32).
+                    received = receive(proved, deleted=deleted)
                 if self._start is None or self._is_news(received.version):
                     append((_CHANGES[type_], received))
                 gathered.live = gathered.live or type_ != "ADDED"
@@ -155,15 +158,6 @@ class StreamReading:
         proved_event(line)
         gathered.skip(f"an event of the unknown type {type_[:20]!r}")
         return None
-
-    def _proved(
-        self, line: bytes, data: bytes, deleted: bool, error: UnusableObjectError
-    ) -> Received:
-        """The object of a line that was cut on trust, and was found to be none (S32)."""
-        proved = proved_event(line)[1]
-        if proved == data:
-            raise error
-        return self._store.receive(proved, deleted=deleted)
 
     def _is_news(self, version: str) -> bool:
         """Not older than the stream's start (S30); the newest version is remembered."""
