@@ -126,7 +126,10 @@ class Receiver:
             if not indexing.is_steady:
                 row = indexing.call(data, row)
             return Received(key, namespace, name, uid, version, data, None, row, indexing)
-        key, namespace, name, uid, version = _named(head) or _refuse(data)
+        named = _named(head)
+        if named is None:
+            raise _unusable(data, "it is no object with a name in metadata.name", None, head)
+        key, namespace, name, uid, version = named
         kept = None if deleted else self._whole(data, head, api_version, kind)
         if kept is not None and self._transform is not None:
             kept = self._transformed(self._transform, kept, namespace, name, version)
@@ -217,19 +220,24 @@ def _check_text(data: bytes) -> None:
             _refuse(data, f"byte {place} is no UTF-8", place)
 
 
-def _refuse(data: bytes, complaint: str = "", offset: int = 0) -> NoReturn:
+def _refuse(data: bytes, complaint: str, offset: int = 0) -> NoReturn:
     """Say what is wrong with an object, and of whose key it is if that can be told."""
-    named, version = None, ""
+    named, head = None, ()
     try:
         beginning = shallow(data, _NESTING, _LOOKED_AT)
         head = _reader.read(beginning.decode(errors="replace").encode())[0]
-        named, version = _named(head), text(head[3])  # a stream advances without a name too
-    except JSONPathError as error:
-        complaint = complaint or str(error)
-    complaint = complaint or "it is no object with a name in metadata.name"
-    raise UnusableObjectError(
+        named = _named(head)
+    except JSONPathError:
+        pass  # its key cannot be told
+    raise _unusable(data, complaint, named, head, offset) from None
+
+
+def _unusable(
+    data: bytes, complaint: str, named: Named | None, head: Head, offset: int = 0
+) -> UnusableObjectError:
+    return UnusableObjectError(
         f"an object of {len(data)} bytes cannot be used: {complaint}; "
         f"near byte {offset}: {excerpt(data, offset)}",
         key=named[0] if named else None,
-        version=version,
+        version=text(head[3]) if head else "",  # a stream advances without a name too
     )

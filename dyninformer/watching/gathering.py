@@ -26,20 +26,20 @@ class Receiving(Protocol):
 class Gathered:
     """A batch in the making."""
 
-    __slots__ = ("_name", "_skipped", "_store", "_unusable", "_why", "events", "live")
+    __slots__ = ("_name", "_store", "_unusable", "_why", "events", "live", "skipped")
 
     def __init__(self, store: Receiving, name: str) -> None:
         self._store = store
         self._name = name
         self._unusable: list[str | None] = []
-        self._skipped = 0
+        self.skipped = 0
         self._why = ""
         self.events: list[Event] = []
         self.live = False
 
     def skip(self, why: str) -> None:
         """Something is left out, which is said once per batch (S32)."""
-        self._skipped += 1
+        self.skipped += 1
         self._why = self._why or why
 
     def refuse(self, error: UnusableObjectError | TransformError) -> None:
@@ -64,7 +64,7 @@ class Gathered:
         failure: str = "",
     ) -> Batch:
         """What was gathered, and how it ends."""
-        if self._skipped:
-            _logger.warning("%s: skipped %d of what came: %s", self._name, self._skipped, self._why)
+        if self.skipped:
+            _logger.warning("%s: skipped %d of what came: %s", self._name, self.skipped, self._why)
         unusable = tuple(self._unusable)
         return Batch(self.events, version, self.live, unusable, mark, error, broken, failure)

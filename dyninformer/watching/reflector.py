@@ -133,6 +133,7 @@ class Reflector:
         if os.getpid() != self._pid:
             return  # the sockets and the thread are the parent's
         self._stopping = True
+        self._carrier.halt()
         self._nudged.set()
         self._transport.close()
 
