@@ -27,6 +27,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
+from dyninformer import DynamicSharedInformerFactory, GroupVersionResource
+
 Pieces: TypeAlias = Iterator[bytes]
 
 PIECE = 1 << 16
@@ -36,7 +38,7 @@ BOMB = 4 << 30
 REFUSALS = 2
 MOST_SECONDS = 60.0
 WITHIN = 0.02
-LIST_HEAD = b'{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":['
+LIST_HEAD = b'{"kind":"WidgetList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":['
 EMPTY = LIST_HEAD + b"]}"
 EVENT = b'{"type":"ADDED","object":'
 OBJECT = (
@@ -184,7 +186,7 @@ class Server:
         crd = path.startswith("/apis/apiextensions")
         if watches and ("sendInitialEvents" in query or crd):
             return _send(connection, iter([ABSENT]), "400 Bad Request")
-        if crd or path.count("/") <= 3 and not path.endswith("configmaps"):
+        if crd or (path.count("/") <= 3 and not path.endswith("configmaps")):
             if self.name in _DOCUMENTS and not path.endswith("customresourcedefinitions"):
                 return self._attack(connection)
             return _send(connection, iter([ABSENT]), "404 Not Found")
@@ -226,11 +228,11 @@ def serve(name: str) -> None:
 
 def suffer(name: str, kubeconfig: str) -> None:
     """Be the informer; prints what was measured. Standard input answers how many attacks."""
-    from dyninformer import DynamicSharedInformerFactory, GroupVersionResource
-
     logging.basicConfig(level=logging.ERROR)
     custom = name in _DOCUMENTS
-    gvr = GroupVersionResource("ex.io" if custom else "", "v1", "widgets" if custom else "configmaps")
+    gvr = GroupVersionResource(
+        "ex.io" if custom else "", "v1", "widgets" if custom else "configmaps"
+    )
     ticker = Ticker()
 
     def started() -> DynamicSharedInformerFactory:
@@ -347,9 +349,11 @@ def main() -> None:
     parser.add_argument("--suffer", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
-        return serve(given.serve)
+        serve(given.serve)
+        return
     if given.suffer:
-        return suffer(*given.suffer)
+        suffer(*given.suffer)
+        return
     print("| attack | peak MiB | kept MiB | held ms | shutdown ms | answers |")
     print("|---|---|---|---|---|---|")
     for name in given.names or ATTACKS:

@@ -1,4 +1,4 @@
-"""What somebody else sends, with mistakes in it: the input of the tests that nothing undeclared comes of."""
+"""What somebody else sends, with mistakes in it: nothing may come of it but declared errors."""
 
 from __future__ import annotations
 
@@ -33,6 +33,4 @@ def mutated(
 def mutated_text(seeds: Sequence[str], tokens: Sequence[str]) -> st.SearchStrategy[str]:
     """The same of text, halves of surrogate pairs included."""
     encoded = [[text.encode("utf-8", "surrogatepass") for text in each] for each in (seeds, tokens)]
-    return mutated(*encoded).map(
-        lambda data: data.decode("utf-8", "surrogateescape")
-    )
+    return mutated(*encoded).map(lambda data: data.decode("utf-8", "surrogateescape"))

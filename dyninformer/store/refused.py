@@ -53,7 +53,9 @@ def excerpt(data: bytes | bytearray, offset: int) -> str:
     # content in any of these cases.
     window = bytes(data[start:end])
     cases = [_masked(before + window)[len(before) :] for before in _PERHAPS_BEFORE]
-    return "".join(chr(each[0]) if len(set(each)) == 1 else "*" for each in zip(*cases, strict=True))
+    return "".join(
+        chr(each[0]) if len(set(each)) == 1 else "*" for each in zip(*cases, strict=True)
+    )
 
 
 def _masked(data: bytes) -> bytes:

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 from dyninformer.errors import StoppedError
-from dyninformer.watching.calls import Call
 from dyninformer.watching.answers import Lost
+from dyninformer.watching.calls import Call
 from dyninformer.watching.reading import DocumentReading
 from dyninformer.watching.replies import SocketReply
 from dyninformer.watching.transport import BrokenAnswerError, JsonReply, Request

@@ -35,7 +35,7 @@ from dyninformer.watching.gathering import Gathered, Receiving
 from dyninformer.watching.statuses import status_of
 
 MARK: Final = "k8s.io/initial-events-end"
-_LARGEST_DOCUMENT = 64 << 20
+LARGEST_DOCUMENT: Final = 64 << 20
 """So many bytes of memory may a document take when it is decoded. Discovery of some thousand CRDs
 takes a third of it."""
 
@@ -209,7 +209,7 @@ class DocumentReading:
     def feed(self, chunk: bytes) -> Iterator[Lost]:
         """Nothing before the end, unless it is too much."""
         self._body += chunk
-        if len(self._body) > _LARGEST_DOCUMENT:
+        if len(self._body) > LARGEST_DOCUMENT:
             yield self._too_large()
 
     def end(self) -> Document | Lost:
@@ -221,7 +221,7 @@ class DocumentReading:
 
     def value(self) -> object:
         """What the body says, None if it is no JSON, `Lost` if that would take too much memory."""
-        if decoded_size(self._body) > _LARGEST_DOCUMENT:
+        if decoded_size(self._body) > LARGEST_DOCUMENT:
             return self._too_large()
         try:
             return msgspec.json.decode(self._body)
@@ -230,4 +230,4 @@ class DocumentReading:
 
     def _too_large(self) -> Lost:
         self._body = bytearray()
-        return Lost(f"the answer would take more than {_LARGEST_DOCUMENT:,} bytes of memory")
+        return Lost(f"the answer would take more than {LARGEST_DOCUMENT:,} bytes of memory")

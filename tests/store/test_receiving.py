@@ -137,9 +137,7 @@ def test_an_index_of_a_deep_object_is_that_of_any_other() -> None:
     assert store.index_values("n") == ["two"]
 
 
-@given(
-    st.binary(max_size=100), st.text(alphabet='{}[],:tru"\\', max_size=60), st.integers(-60, 60)
-)
+@given(st.binary(max_size=100), st.text(alphabet='{}[],:tru"\\', max_size=60), st.integers(-60, 60))
 def test_s32_an_excerpt_far_into_the_data_shows_nothing_of_a_text(
     before: bytes, secret: str, shift: int
 ) -> None:
@@ -152,7 +150,9 @@ def test_s32_an_excerpt_far_into_the_data_shows_nothing_of_a_text(
     shown = excerpt(data, offset)
     assert len(shown) <= 64
     start = offset - 24
-    inside = [shown[at - start] for at in range(place, place + len(text) - 2) if 0 <= at - start < 64]
+    inside = [
+        shown[at - start] for at in range(place, place + len(text) - 2) if 0 <= at - start < 64
+    ]
     assert not set(inside) - set('*"')
     assert not set(shown) - set('*"{}[]:,truefalsn \t\n\r\v\f')
 
@@ -179,7 +179,9 @@ def test_s32_invalid_text_in_a_large_object_is_found_at_its_place(wrong: bytes, 
 def test_s32_wide_characters_of_a_large_object_may_lie_anywhere() -> None:
     """A character of four bytes at every place of every piece."""
     for shift in range(4):
-        data = widget("a", 3)[:-1] + b',"x":"' + b"y" * shift + "\U0001f600".encode() * 50_000 + b'"}'
+        data = (
+            widget("a", 3)[:-1] + b',"x":"' + b"y" * shift + "\U0001f600".encode() * 50_000 + b'"}'
+        )
         assert Store(WIDGETS).receive(data).key == "ns/a"
 
 

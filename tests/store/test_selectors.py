@@ -97,8 +97,29 @@ def test_a_field_that_must_have_one_value_is_known() -> None:
     assert selector.exact("spec.y") is None
 
 
-LABEL_TOKENS = ["\ud800", "=", "!=", "!", "in", "notin", "(", ")", ",", ">", "<", "\\", "/", "9" * 5000]
-MALFORMED_LABELS: list[Any] = [None, {}, {"app": "web"}, {"app": None, "n": 5, "x": []}, {"n": "9" * 5000}]
+LABEL_TOKENS = [
+    "\ud800",
+    "=",
+    "!=",
+    "!",
+    "in",
+    "notin",
+    "(",
+    ")",
+    ",",
+    ">",
+    "<",
+    "\\",
+    "/",
+    "9" * 5000,
+]
+MALFORMED_LABELS: list[Any] = [
+    None,
+    {},
+    {"app": "web"},
+    {"app": None, "n": 5, "x": []},
+    {"n": "9" * 5000},
+]
 
 
 @given(

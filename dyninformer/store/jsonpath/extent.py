@@ -178,7 +178,7 @@ def too_many_values(data: bytes) -> bool:
 
 
 def decoded_size(data: bytes | bytearray) -> int:
-    """About as many bytes as it takes when decoded; at the worst moment it takes less than twice."""
+    """About as many bytes as it takes when decoded; meanwhile it takes less than twice that."""
     # One wide character makes all of a text four times as large.
     return len(data) * (1 if data.isascii() else 4) + _values(data) * _VALUE_BYTES
 
