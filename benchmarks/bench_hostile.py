@@ -4,8 +4,8 @@ Run as ``python -m benchmarks.bench_hostile [name ...]``. A server on a raw sock
 of its own, answers one request of an informer with bytes that make no sense, as fast as they are
 taken; the informer is a fresh process for each. What is printed of that:
 
-- ``peak`` and ``kept``: MiB over what it had before it asked, at the worst moment, and in the
-  end, after some such answers were refused;
+- ``peak`` and ``kept``: MiB over what it had before it asked, at the worst moment, and after
+  several such answers were refused, while it waits to ask again;
 - ``held``: the longest time in which another thread, that wants to run every 2 ms, did not;
 - ``shutdown``: how long ``factory.shutdown()`` took in the middle of such an answer.
 """
@@ -256,17 +256,18 @@ def suffer(name: str, kubeconfig: str) -> None:
     factory = started()
     deadline = time.monotonic() + MOST_SECONDS
     first = attacks()
-    seen = 0
+    seen, kept = 0, sys.maxsize
     while seen < REFUSALS + 1 and time.monotonic() < deadline:
         time.sleep(0.02)
         seen = attacks() - first
+        if seen == REFUSALS:  # and mostly, this one is over
+            kept = min(kept, memory("VmRSS"))
     time.sleep(WITHIN)
     began = time.monotonic()
     ended = factory.shutdown(60)
     took = time.monotonic() - began
     ticker.stop()
     peak = memory("VmHWM")
-    kept = memory("VmRSS")
     report = {
         "name": name, "peak": (peak - before) / MIB, "kept": (kept - before) / MIB,
         "held": ticker.longest, "shutdown": took, "ended": ended, "refused": seen - 1,

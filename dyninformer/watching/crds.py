@@ -96,7 +96,7 @@ class CrdWatch:
             return None
         try:
             return _definition.decode(self._store.codec.plain(payload)).metadata.generation
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
     def status(self) -> InformerStatus:

@@ -184,7 +184,7 @@ class StreamReading:
         """Take a bookmark's version; whether it is the mark that ends the initial events."""
         try:
             metadata = _bookmark.decode(data).metadata
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             proved = proved_event(line)[1]
             if proved != data:
                 return self._bookmarked(proved, line)

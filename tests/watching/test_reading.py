@@ -243,3 +243,11 @@ def test_a_document_that_would_take_too_much_memory_is_lost(unit: bytes) -> None
     lost = reading.end()
     assert isinstance(lost, Lost)
     assert "67,108,864 bytes of memory" in lost.complaint
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "DELETED", "BOOKMARK", "ERROR", "ODD"])
+def test_what_is_nested_without_end_is_an_event_of_nothing_or_a_broken_frame(kind: str) -> None:
+    """Of any type, and wherever the decoder ends."""
+    deep = b'{"metadata":{"resourceVersion":"6"},"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    (batch,) = feed(stream("5"), b'{"type":"%b","object":%b}\n' % (kind.encode(), deep))
+    assert not batch.events
