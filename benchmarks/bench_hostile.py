@@ -268,6 +268,7 @@ def suffer(name: str, kubeconfig: str) -> None:
     took = time.monotonic() - began
     ticker.stop()
     peak = memory("VmHWM")
+    kept = min(kept, memory("VmRSS"))
     report = {
         "name": name, "peak": (peak - before) / MIB, "kept": (kept - before) / MIB,
         "held": ticker.longest, "shutdown": took, "ended": ended, "refused": seen - 1,

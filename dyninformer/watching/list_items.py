@@ -274,7 +274,8 @@ class ItemCutter:
         item = text.strip()
         check_value(item, "an item")
         items.append(item)
-        self._passed_comma()
+        self._after_comma = True
+        self._scanned = 0  # the brackets were followed to where none is open
 
     def _passed_comma(self) -> None:
         self._after_comma = True
