@@ -181,7 +181,7 @@ def test_a_compressed_answer_comes_in_pieces_however_much_is_in_it(
     [
         (b"br", b"abc"),
         (b"gzip", b"abc"),
-        (b"gzip", gzip.compress(b"abc")[:-9]),
+        (b"gzip", gzip.compress(b"abc", mtime=0)[:-9]),
         (b"gzip, gzip", b"a"),
     ],
 )
