@@ -5,6 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from benchmarks import bench_hostile as hostile
+from dyninformer.watching.broken_frames import LONGEST_OBJECT
+from dyninformer.watching.reading import LARGEST_DOCUMENT
 from tests.documents import ROOT
 
 
@@ -19,3 +24,22 @@ def test_the_informer_benchmark_runs_and_prints_a_figure_for_every_bar() -> None
     measured = {row[1].strip(): row[2].strip() for row in rows[1:]}
     assert len(measured) == 13
     assert all(measured.values()), measured
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("event of wide text", LONGEST_OBJECT),
+        ("list of quotes", LONGEST_OBJECT),
+        ("gzip bomb", LONGEST_OBJECT),
+        ("document of pairs", LARGEST_DOCUMENT),
+    ],
+)
+def test_s32_what_is_refused_costs_no_more_than_thrice_its_limit(name: str, limit: int) -> None:
+    """Nothing hostile takes more at any moment, it is given back, and a stop is heard meanwhile."""
+    found = hostile.measured(name)
+    assert found["refused"] >= 1
+    assert found["peak"] * hostile.MIB <= 3 * limit
+    assert found["kept"] * hostile.MIB <= limit
+    assert found["ended"]
+    assert found["shutdown"] < 1.0

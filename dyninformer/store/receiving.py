@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
+from codecs import getincrementaldecoder
 from typing import NoReturn, Protocol, TypeAlias
 
 import msgspec
 
 from dyninformer.errors import JSONPathError
 from dyninformer.options import Transform
-from dyninformer.store.codec import Identity
+from dyninformer.store.codec import Identity, read
 from dyninformer.store.indexers import Indexing, Row
+from dyninformer.store.jsonpath.document import check_depth
+from dyninformer.store.jsonpath.extent import DEEPEST, MOST_VALUES, shallow, too_many_values
 from dyninformer.store.reading import Head, PartialReader, text
 from dyninformer.store.refused import UnusableObjectError, excerpt
 from dyninformer.store.transforms import transformed
@@ -18,7 +20,12 @@ from dyninformer.store.transforms import transformed
 _NESTING = 500
 """A part of an object that lies deeper than this is not looked at to find its key."""
 
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+_LOOKED_AT = 1 << 18
+"""Of an object that is refused, its key is looked for in so much of its beginning, which is where
+API servers write the metadata."""
+
+_TEXT_PIECE = 1 << 16
+_PERHAPS_DEEP = 2 * DEEPEST  # a level is two brackets at least
 
 Named: TypeAlias = tuple[str, str, str, str, str]
 
@@ -97,9 +104,11 @@ class Receiver:
         if not data.isascii():
             _check_text(data)
         try:
+            if len(data) >= _PERHAPS_DEEP:
+                _check_extent(data)
             head, row = indexing.read(data)
-        except JSONPathError:
-            _refuse(data)
+        except JSONPathError as error:
+            _refuse(data, str(error))
         name, namespace, uid, version, said_version, said_kind = head[:6]
         if (
             type(name) is type(namespace) is type(uid) is type(version) is str
@@ -118,7 +127,10 @@ class Receiver:
             if not indexing.is_steady:
                 row = indexing.call(data, row)
             return Received(key, namespace, name, uid, version, data, None, row, indexing)
-        key, namespace, name, uid, version = _named(head) or _refuse(data)
+        named = _named(head)
+        if named is None:
+            raise _unusable(data, "it is no object with a name in metadata.name", None, head)
+        key, namespace, name, uid, version = named
         kept = None if deleted else self._whole(data, head, api_version, kind)
         if kept is not None and self._transform is not None:
             try:
@@ -143,7 +155,7 @@ class Receiver:
             data = data.lstrip()
         said_version, said_kind = text(head[4]), text(head[5])
         if self._metadata_only and said_kind != _PARTIAL:
-            raw = bytes(_metadata.decode(data).metadata)
+            raw = _metadata_of(data)
             return b'{"kind":"%b","apiVersion":"meta.k8s.io/v1","metadata":%b}' % (
                 _PARTIAL.encode(),
                 raw,
@@ -175,47 +187,51 @@ def _named(head: Head) -> Named | None:
     return f"{namespace}/{name}", namespace, name, uid, version
 
 
+def _metadata_of(data: bytes) -> bytes:
+    try:
+        return bytes(_metadata.decode(data).metadata)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        # What the rest has is unusual: half of a surrogate pair, say.
+        return msgspec.json.encode(read(data)["metadata"])
+
+
+def _check_extent(data: bytes) -> None:
+    check_depth(data)
+    if too_many_values(data):
+        raise JSONPathError(f"it holds more than {MOST_VALUES:,} values")
+
+
 def _check_text(data: bytes) -> None:
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        _refuse(data, f"byte {error.start} is no UTF-8", error.start)
+    """Refuse what is no UTF-8. In pieces: decoded, the whole may be four times as large."""
+    decode = getincrementaldecoder("utf-8")().decode
+    for start in range(0, len(data), _TEXT_PIECE):
+        end = start + _TEXT_PIECE
+        try:
+            decode(data[start:end], end >= len(data))
+        except UnicodeDecodeError as error:
+            # What the error's place is counted from begins with what the last piece left over.
+            place = min(end, len(data)) - len(error.object) + error.start
+            _refuse(data, f"byte {place} is no UTF-8", place)
 
 
-def _refuse(data: bytes, complaint: str = "", offset: int = 0) -> NoReturn:
+def _refuse(data: bytes, complaint: str, offset: int = 0) -> NoReturn:
     """Say what is wrong with an object, and of whose key it is if that can be told."""
-    shallow, depth = _without_depths(data)
-    named, version = None, ""
+    named, head = None, ()
     try:
-        head = _reader.read(shallow.decode(errors="replace").encode())[0]
-        named, version = _named(head), text(head[3])  # a stream advances without a name too
-    except JSONPathError as error:
-        complaint = complaint or str(error)
-    if not complaint and depth > _NESTING:
-        complaint = f"it is nested {depth} deep"
-    if not complaint:
-        complaint = "it is no object with a name in metadata.name"
-    raise UnusableObjectError(
+        beginning = shallow(data, _NESTING, _LOOKED_AT)
+        head = _reader.read(beginning.decode(errors="replace").encode())[0]
+        named = _named(head)
+    except JSONPathError:
+        pass  # its key cannot be told
+    raise _unusable(data, complaint, named, head, offset) from None
+
+
+def _unusable(
+    data: bytes, complaint: str, named: Named | None, head: Head, offset: int = 0
+) -> UnusableObjectError:
+    return UnusableObjectError(
         f"an object of {len(data)} bytes cannot be used: {complaint}; "
         f"near byte {offset}: {excerpt(data, offset)}",
         key=named[0] if named else None,
-        version=version,
+        version=text(head[3]) if head else "",  # a stream advances without a name too
     )
-
-
-def _without_depths(data: bytes) -> tuple[bytes, int]:
-    """The JSON with null for whatever lies too deep to be decoded, and how deep it was."""
-    parts: list[bytes] = []
-    depth = deepest = copied = 0
-    for found in _BRACKETS.finditer(data):
-        token = found[0]
-        if token in (b"{", b"["):
-            depth += 1
-            deepest = max(deepest, depth)
-            if depth == _NESTING + 1:
-                parts += (data[copied : found.start()], b"null")
-        elif token in (b"}", b"]"):
-            depth -= 1
-            if depth == _NESTING:
-                copied = found.end()
-    return (b"".join((*parts, data[copied:])), deepest) if parts else (data, deepest)

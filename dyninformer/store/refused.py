@@ -7,7 +7,9 @@ import re
 from dyninformer.errors import DynInformerError
 
 _BEFORE, _AFTER = 24, 40  # 64 bytes in all
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_FOLLOWED = 1 << 16  # from the beginning: a place further on is looked at without what is before
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_PERHAPS_BEFORE = (b"", b'"', b'"\\')
 _MASKED = re.compile(rb'"[^"]*"?|true|false|null|[^\s{}\[\]:,]')
 
 
@@ -24,7 +26,7 @@ class UnusableObjectError(DynInformerError, ValueError):
         self.version = version
 
 
-def excerpt(data: bytes, offset: int) -> str:
+def excerpt(data: bytes | bytearray, offset: int) -> str:
     """At most 64 bytes of JSON around a place, with only its structure to be seen.
 
     What is inside quotes, and whatever else is no bracket, comma, colon, ``true``, ``false`` or
@@ -34,10 +36,21 @@ def excerpt(data: bytes, offset: int) -> str:
     '{"*****": "******", "*": **, "**": true}'
     """
     start = max(0, offset - _BEFORE)
-    # Strings are found from the beginning, so that a window into one is known to be inside.
-    quoted = _STRING.sub(_mask_string, data[: offset + _AFTER])
-    masked = _MASKED.sub(_mask_rest, quoted)
-    return masked[start:].decode("ascii", "replace")
+    end = offset + _AFTER
+    if end <= _FOLLOWED:
+        # Strings are found from the beginning, so that a window into one is known to be inside.
+        return _masked(bytes(data[:end]))[start:].decode("ascii", "replace")
+    # It may begin outside of a string, inside, or there behind a backslash. What is shown is no
+    # content in any of these cases.
+    window = bytes(data[start:end])
+    cases = [_masked(before + window)[len(before) :] for before in _PERHAPS_BEFORE]
+    return "".join(
+        chr(each[0]) if len(set(each)) == 1 else "*" for each in zip(*cases, strict=True)
+    )
+
+
+def _masked(data: bytes) -> bytes:
+    return _MASKED.sub(_mask_rest, _STRING.sub(_mask_string, data))
 
 
 def _mask_string(found: re.Match[bytes]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from dyninformer.errors import JSONPathError, SelectorError
 from dyninformer.store.jsonpath.indexing import index_text
 from dyninformer.store.jsonpath.projection import Projection
 from dyninformer.store.selectors import FieldSelector, LabelSelector, escape_field_value
@@ -23,7 +24,7 @@ def matching(
     """
     labels = LabelSelector.parse(label_selector_text(selector))
     fields = FieldSelector.parse(field_selector_text(field_selector))
-    return _chosen(view, labels, fields) if labels or fields else iter(view)
+    return _chosen(view, labels, fields, _looked_at(fields)) if labels or fields else iter(view)
 
 
 def label_selector_text(selector: Selector | None) -> str:
@@ -40,9 +41,19 @@ def field_selector_text(selector: Selector | None) -> str:
     return ",".join(f"{key}={escape_field_value(value)}" for key, value in selector.items())
 
 
-def _chosen(view: View, labels: LabelSelector, fields: FieldSelector) -> Iterator[Object]:
+def _looked_at(fields: FieldSelector) -> Projection:
+    """The labels, and the field of each requirement."""
+    paths = [f".{requirement.field.lstrip('.')}" for requirement in fields.requirements]
+    try:
+        return Projection([".metadata.labels", *paths])
+    except JSONPathError as error:
+        raise SelectorError(f"invalid field selector: {error}") from None
+
+
+def _chosen(
+    view: View, labels: LabelSelector, fields: FieldSelector, projection: Projection
+) -> Iterator[Object]:
     names = [requirement.field for requirement in fields.requirements]
-    projection = Projection([".metadata.labels", *(f".{name.lstrip('.')}" for name in names)])
     for _, payload in view.items():  # noqa: PERF102 - a View is no dict, and has no values()
         found, *values = projection.rows(view.codec.plain(payload))
         if not labels.matches(_as_labels(found)):

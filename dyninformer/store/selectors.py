@@ -33,7 +33,8 @@ class LabelRequirement:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels meet it; a label that is not there meets notin and !."""
-        value = labels.get(self.key)
+        found: object = labels.get(self.key)
+        value = found if isinstance(found, str) else None  # a malformed object has anything there
         if self.operator == "in":
             return value in self.values
         if self.operator == "notin":
@@ -65,6 +66,7 @@ class LabelSelector:
     @classmethod
     def parse(cls, text: str) -> LabelSelector:
         """Raises SelectorError, worded as the API server's 400 is."""
+        _check_text(text)
         return cls(tuple(_LabelParser(text).requirements()))
 
     def __bool__(self) -> bool:
@@ -101,6 +103,7 @@ class FieldSelector:
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
         """Raises SelectorError, worded as the API server's 400 is; any field name is accepted."""
+        _check_text(text)
         found = []
         for term in sorted(_split_terms(text)):
             if not term:
@@ -132,6 +135,17 @@ def escape_field_value(value: str) -> str:
     'a\\=b\\,c'
     """
     return re.sub(r"([\\,=])", r"\\\1", value)
+
+
+def _check_text(text: str) -> None:
+    """Raise SelectorError for what cannot be sent: half of a surrogate pair is no character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SelectorError(
+            f"invalid selector: {text[error.start : error.end]!a}, at character {error.start}, "
+            "is no text"
+        ) from None
 
 
 _FIELD_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)

@@ -19,6 +19,7 @@ from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.receiving import Received
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store
+from dyninformer.store.trimming import give_back_memory
 from dyninformer.watching import protocol, requests
 from dyninformer.watching.answers import Answer, Batch, Crashed, Lost, Opened, PageEnd
 from dyninformer.watching.effects import (
@@ -82,7 +83,7 @@ def _ignore(*_: object) -> None:
 
 
 class Carrier:
-    """One conversation. Every method is for one thread, but for `status` and `state`.
+    """One conversation. Every method is for one thread, but for `status`, `state` and `halt`.
 
     ``asked`` is the request to make, None while there is nothing to ask; whoever makes it
     tells what becomes of it, until ``asked`` is another one: then it is over, and whatever
@@ -116,6 +117,7 @@ class Carrier:
         self._apart: Relist | None = None
         self._begun: set[str] = set()  # the first keys of the pages of a list
         self._expected: int | None = None  # objects of the state apart, once a page has told
+        self._halted = False
         self._contact: float | None = None
         self._since = clock.now()
 
@@ -145,8 +147,19 @@ class Carrier:
         self._contact = self._clock.now()
         for answer in self._reading.feed(chunk):
             self.tell(answer)
-            if self.asked is not asked:
-                return
+            if self.asked is not asked or self._halted:
+                break
+        else:
+            return
+        # What came made no sense, and may have been large.
+        give_back_memory()
+
+    def halt(self) -> None:
+        """From any thread: of the part of a body that is being taken, take no more than now.
+
+        Who gives the parts stops doing so, and tells `Stop`.
+        """
+        self._halted = True
 
     def end(self) -> None:
         """The body came to a clean end."""
@@ -178,6 +191,7 @@ class Carrier:
             self._since = self._clock.now()
             if not protocol.asks(after):
                 self.asked = None
+                self._reading = DocumentReading()  # of what was read, nothing is kept
         self._follow_up(effects)
         if isinstance(answer, Batch) and answer.broken:
             self._metrics.count("broken_frames", self.scope.gvr)

@@ -15,6 +15,7 @@ __all__ = ["BrokenChunksError", "Dechunker"]
 
 _LONGEST_LINE = 65_536
 _AT_ONCE = 8
+_REMEMBERED = 32  # bytes of a size's line: longer ones have extensions, of any length
 
 Pieces = list[bytes]
 
@@ -59,7 +60,7 @@ class Dechunker:
                 self._hold(data[stop:])
                 break
             line = data[stop : line_end + 2]
-            left = _size(line)
+            left = _known_size(line) if len(line) <= _REMEMBERED else _size(line)
             start = line_end + 2
             if left and data.startswith(line, start + left):
                 start = _take_alike(data, start, left, line, found)
@@ -107,7 +108,6 @@ def _layout(size: int, line: int) -> Struct:
     return Struct(f"{size}s{line}s" * _AT_ONCE)
 
 
-@lru_cache(maxsize=1024)  # a server sends few sizes, over and over
 def _size(line: bytes) -> int:
     before, size = line[:2], line[2:-2].partition(b";")[0].strip()
     if before != b"\r\n" or not size.isalnum():
@@ -116,3 +116,6 @@ def _size(line: bytes) -> int:
         return int(size, 16)
     except ValueError:
         raise BrokenChunksError("a chunk's size is no number") from None
+
+
+_known_size = lru_cache(maxsize=1024)(_size)  # a server sends few sizes, over and over

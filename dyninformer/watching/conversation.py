@@ -8,18 +8,17 @@ from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
-import msgspec
-
 from dyninformer.errors import StoppedError
 from dyninformer.forks import ended_in_child
+from dyninformer.watching.answers import Lost
 from dyninformer.watching.calls import Call
+from dyninformer.watching.reading import DocumentReading
 from dyninformer.watching.replies import SocketReply
 from dyninformer.watching.transport import BrokenAnswerError, JsonReply, Request
 
 __all__ = ["Conversation", "Exchange"]
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-_LARGEST_DOCUMENT = 64 << 20
 _STOPPED = "nothing is asked any more: what it was for has stopped"
 
 
@@ -71,22 +70,18 @@ class Conversation:
     def _whole(self, request: Request) -> JsonReply:
         reply = self._ask(request)
         try:
-            body = bytearray()
+            reading = DocumentReading()
             for chunk in reply.chunks():
-                body += chunk
-                if len(body) > _LARGEST_DOCUMENT:
-                    raise BrokenAnswerError(
-                        f"the answer for {request.path} is larger than {_LARGEST_DOCUMENT:,} bytes"
-                    )
+                for lost in reading.feed(chunk):
+                    raise BrokenAnswerError(f"GET {request.path}: {lost.complaint}")
         finally:
             reply.close()
         if self._closed:
             raise StoppedError(_STOPPED)
-        try:
-            parsed = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            parsed = None
-        return JsonReply(reply.status, reply.headers, parsed)
+        found = reading.value()
+        if isinstance(found, Lost):
+            raise BrokenAnswerError(f"GET {request.path}: {found.complaint}")
+        return JsonReply(reply.status, reply.headers, found)
 
     def reload_credentials(self) -> None:
         """Have the next requests use credentials read anew."""

@@ -102,7 +102,7 @@ class CrdWatch:
             return CrdSeen(available=True, generation=None)
         try:
             metadata = _definition.decode(self._store.codec.plain(payload)).metadata
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return CrdSeen(available=True, generation=None)
         return CrdSeen(available=True, generation=metadata.generation, version=metadata.version)
 

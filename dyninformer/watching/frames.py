@@ -9,7 +9,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from dyninformer.watching.broken_frames import BrokenFrameError, broken, check_value
+from dyninformer.watching.broken_frames import (
+    LONGEST_OBJECT,
+    BrokenFrameError,
+    broken,
+    check_value,
+)
 from dyninformer.watching.list_items import ItemCutter, ListMeta
 
 __all__ = [
@@ -24,7 +29,8 @@ __all__ = [
 EventBytes: TypeAlias = tuple[str, bytes]
 Lines = list[bytes]
 
-_LONGEST_LINE = 64 << 20
+_LONGEST_LINE = LONGEST_OBJECT + 1024  # its type, and what is between
+_LONGEST_TYPE = 1024
 _MIDDLE = b'","object":'
 _MIDDLE_SIZE = len(_MIDDLE)
 _STARTS = {
@@ -40,13 +46,13 @@ class LineCutter:
 
     def __init__(self, longest: int = _LONGEST_LINE) -> None:
         self._longest = longest
-        self._pieces: Lines = []
-        self._size = 0
+        # Not pieces: of two bytes each, they would take twenty times as much.
+        self._held = bytearray()
 
     @property
     def rest(self) -> bytes:
         """What came after the last line: at the end of a stream, a line that was cut short."""
-        return b"".join(self._pieces)
+        return bytes(self._held)
 
     def feed(self, chunk: bytes) -> Lines:
         """The lines that are complete with this piece; blank ones are left out.
@@ -55,31 +61,32 @@ class LineCutter:
         """
         find = chunk.find  # of a single byte: faster by far than to split
         end = find(b"\n")
-        self._pieces.append(chunk if end < 0 else chunk[:end])
-        self._size += len(self._pieces[-1])
-        if self._size > self._longest:
-            raise broken(
-                "a line", self.rest, f"it is longer than {self._longest:,} bytes", self._longest
-            )
+        first = chunk if end < 0 else chunk[:end]
+        held = self._held
+        if held or end < 0:
+            held += first
+        if len(held) > self._longest:
+            self._held = bytearray()
+            complaint = f"it is longer than {self._longest:,} bytes"
+            raise broken("a line", held, complaint, self._longest)
         if end < 0:
             return []
-        lines = [b"".join(self._pieces)]
+        lines = [bytes(held) if held else first]
         start = end + 1
         while (end := find(b"\n", start)) >= 0:
             lines.append(chunk[start:end])
             start = end + 1
-        last = chunk[start:]
-        self._pieces = [last] if last else []
-        self._size = len(last)
+        self._held = bytearray(chunk[start:])
         return [line for line in lines if line and not line.isspace()]
 
 
 class _Event(msgspec.Struct):
-    type: str
+    type: msgspec.Raw
     object: msgspec.Raw
 
 
 _event = msgspec.json.Decoder(_Event)
+_type = msgspec.json.Decoder(str)
 
 
 def cut_event(line: bytes) -> EventBytes:
@@ -107,8 +114,12 @@ def proved_event(line: bytes) -> EventBytes:
     check_value(line, "a line")
     try:
         found = _event.decode(line)
+        if len(found.type) > _LONGEST_TYPE:
+            raise broken("a line", line, "its type is too long to be one")
+        return _type.decode(found.type), bytes(found.object)
     except RecursionError:
         raise broken("a line", line, "it is nested too deep to be read") from None
+    except UnicodeDecodeError:
+        raise broken("a line", line, "its type is no UTF-8") from None
     except msgspec.DecodeError as refused:
         raise broken("a line", line, str(refused)) from None
-    return found.type, bytes(found.object)

@@ -33,19 +33,19 @@ class Gathered:
         "_failed",
         "_failure",
         "_name",
-        "_skipped",
         "_store",
         "_unusable",
         "_why",
         "events",
         "live",
+        "skipped",
     )
 
     def __init__(self, store: Receiving, name: str) -> None:
         self._store = store
         self._name = name
         self._unusable: list[str | None] = []
-        self._skipped = 0
+        self.skipped = 0
         self._why = ""
         self._failed = 0
         self._failure = ""
@@ -54,7 +54,7 @@ class Gathered:
 
     def skip(self, why: str) -> None:
         """Something is left out, which is said once per batch (S32)."""
-        self._skipped += 1
+        self.skipped += 1
         self._why = self._why or why
 
     def refuse(self, error: UnusableObjectError) -> None:
@@ -77,8 +77,8 @@ class Gathered:
         broken: str = "",
     ) -> Batch:
         """What was gathered, and how it ends."""
-        if self._skipped:
-            _logger.warning("%s: skipped %d of what came: %s", self._name, self._skipped, self._why)
+        if self.skipped:
+            _logger.warning("%s: skipped %d of what came: %s", self._name, self.skipped, self._why)
         if self._failed:
             self._store.count_failures(self._failed)
         return Batch(

@@ -16,7 +16,8 @@ from typing import Final
 
 import msgspec
 
-from dyninformer.watching.broken_frames import broken, check_value
+from dyninformer.store.jsonpath.extent import DEEPEST, Brackets, too_deep
+from dyninformer.watching.broken_frames import LONGEST_OBJECT, broken, check_value
 from dyninformer.watching.list_meta import ListMeta, meta_of
 
 __all__ = ["ItemCutter", "ListMeta"]
@@ -24,14 +25,12 @@ __all__ = ["ItemCutter", "ListMeta"]
 Items = list[bytes]
 
 _BATCH = 65_536
-_LONGEST_REST = 1 << 20  # of what is no item: kind, metadata
-_LONGEST_ITEM = 64 << 20
+_LONGEST_REST = 1 << 18  # of what is no item: kind, metadata
 _LONGEST_MARKER = 512
 _END: Final = (b"}", b"}\n")
 _MAY_END: Final = frozenset(b"} \t\r\n")
 _ITEMS = re.compile(rb'"items"\s*+:\s*+(\[|null)')
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|["\[\]{},]', re.DOTALL)
-_QUOTE, _OPENING, _CLOSING, _COMMA = b'"', b"[{", b"]}", b","
+_COMMA, _BRACKET = 0x2C, 0x5D
 
 _several = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -66,13 +65,18 @@ class ItemCutter:
         self._around = b""  # the body without its items
         self._marker = b""  # from the comma after an item to where the next one differs
         self._after_comma = False
-        self._scanned = 0  # of what is held: looked at token by token, so far
-        self._depth = 0  # there
+        self._brackets = Brackets()  # of the item that is held, as far as it was followed
+        self._scanned = 0  # that far
+        # An item that is too long to be looked at again, when more of it comes: all of it that
+        # came, and was followed. Not pieces, which may be of two bytes each.
+        self._long: bytearray | None = None
 
     def feed(self, chunk: bytes) -> Items:
         """The items that are complete with this piece."""
         if not chunk:
             return []
+        if self._long is not None:
+            return self._lengthen(self._long, chunk)
         self._pieces.append(chunk)
         self._size += len(chunk)
         if self._size < self._enough and chunk[-1] not in _MAY_END:
@@ -99,13 +103,16 @@ class ItemCutter:
         """The end of the body. Raises if it is not the end of a list."""
         held = b"".join(self._pieces)
         if self._part is _Part.ITEMS:
-            raise broken("a list", held, "it ends in the middle of its items", len(held))
+            some = held if self._long is None else self._long
+            raise broken("a list", some, "it ends in the middle of its items", len(some))
         body = self._around + held
         check_value(body, "a list without its items")
         try:
             found = meta_of(body)
-        except (msgspec.DecodeError, RecursionError) as refused:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as refused:
             raise broken("a list without its items", body, str(refused)) from None
+        if too_deep(body):
+            raise broken("a list without its items", body, f"it has more than {DEEPEST:,} levels")
         if self._part is _Part.HEAD and not found.kind.endswith("List"):
             raise broken("a body", body, "it is no list: it has no items")
         return found
@@ -117,13 +124,31 @@ class ItemCutter:
         self._size = len(rest)
         if self._part is _Part.ITEMS:
             self._enough = max(_BATCH, 2 * len(rest))
-            longest = _LONGEST_ITEM
-        else:
-            self._enough = 2 * len(rest)
-            longest = _LONGEST_REST
-        if len(rest) > longest:
-            what = "an item" if self._part is _Part.ITEMS else "what is around the items"
-            raise broken(what, rest, f"it is longer than {longest:,} bytes", longest)
+            if len(rest) >= _BATCH and self._scanned == len(rest):
+                self._pieces, self._long = [], bytearray(rest)
+            return
+        self._enough = 2 * len(rest)
+        if len(rest) > _LONGEST_REST:
+            complaint = f"it is longer than {_LONGEST_REST:,} bytes"
+            raise broken("what is around the items", rest, complaint, _LONGEST_REST)
+
+    def _lengthen(self, item: bytearray, chunk: bytes) -> Items:
+        """Follow an item that is long already through one more piece, perhaps to its end."""
+        self.trusted = False
+        end = self._brackets.follow(chunk)
+        item += chunk if end < 0 else chunk[:end]
+        if len(item) > LONGEST_OBJECT:
+            self._long = None
+            complaint = f"it is longer than {LONGEST_OBJECT:,} bytes"
+            raise broken("an item", item, complaint, LONGEST_OBJECT)
+        if end < 0:
+            return []
+        items: Items = []
+        last, self._long = bytes(item), None
+        item.clear()
+        self._pass(last, chunk, end, items)
+        self._hold(self._cut(chunk[end + 1 :], items))
+        return items
 
     def _cut(self, data: bytes, items: Items) -> bytes:
         if self._part is _Part.HEAD:
@@ -134,20 +159,25 @@ class ItemCutter:
 
     def _enter(self, data: bytes) -> bytes:
         """Go into the items, if it is certain that they have begun."""
+        brackets, followed = Brackets(), 0
         for found in _ITEMS.finditer(data):
-            before = data[: found.start()].rstrip()
+            if brackets.follow(data, followed, found.start()) >= 0:
+                break  # it is no object
+            followed = found.start()
+            if brackets.in_text or brackets.depth != 1:
+                continue
+            before = data[:followed].rstrip()
             if before.endswith(b"{"):
                 whole = before + b"}"
             elif before.endswith(b","):
                 whole = before[:-1] + b"}"
             else:
                 continue
-            # One object, if closed here: so this is a key of the list itself, and no text
-            # or inner field that looks like it.
+            # So this is a key of the list itself, and no text or inner field that looks like it.
             try:
                 said = meta_of(whole)
-            except (msgspec.DecodeError, RecursionError):
-                continue
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as refused:
+                raise broken("what is before the items", whole, str(refused)) from None
             self.api_version, self.kind = said.api_version, said.kind
             self._around = before + b'"items":null'
             self._part = _Part.TAIL if found[1] == b"null" else _Part.ITEMS
@@ -220,41 +250,36 @@ class ItemCutter:
 
     def _scan(self, data: bytes, items: Items, *, once: bool) -> bytes:
         """Take items by following brackets: exact, resumable, and 20 times slower."""
-        start, depth = 0, self._depth
-        position = self._scanned
-        for token in _TOKEN.finditer(data, position):
-            text = token[0]
-            position = token.end()
-            if text in _OPENING:
-                depth += 1
-            elif text in _CLOSING:
-                if depth == 0:
-                    return self._leave(data, start, token, items)
-                depth -= 1
-            elif text == _COMMA:
-                if depth == 0:
-                    self._item(data[start : token.start()], items)
-                    start = position
-                    if self._learn(data, token.start(), items[-1]) and once:
-                        break
-            elif text == _QUOTE:  # a string that goes on in the next piece
-                position = token.start()
-                break
-        else:
-            position = len(data)
-        self._depth = depth
-        self._scanned = position - start
+        start, position = 0, self._scanned
+        while (end := self._brackets.follow(data, position)) >= 0:
+            self._pass(data[start:end], data, end, items)
+            start = position = end + 1
+            if self._part is _Part.TAIL or (self._learn(data, end, items[-1]) and once):
+                return data[start:]
+        self._scanned = len(data) - start
         return data[start:]
+
+    def _pass(self, item: bytes, data: bytes, end: int, items: Items) -> None:
+        """Take an item that ends where ``data`` has what no bracket is open around."""
+        if data[end] == _COMMA:
+            self._item(item, items)
+        elif data[end] != _BRACKET:
+            raise broken("a list", data, "its items end with the wrong bracket", end)
+        else:
+            if self._after_comma or item.strip():
+                self._item(item, items)
+            self._part = _Part.TAIL
 
     def _item(self, text: bytes, items: Items) -> None:
         item = text.strip()
         check_value(item, "an item")
         items.append(item)
-        self._passed_comma()
+        self._after_comma = True
+        self._scanned = 0  # the brackets were followed to where none is open
 
     def _passed_comma(self) -> None:
         self._after_comma = True
-        self._scanned = self._depth = 0
+        self._scanned, self._brackets = 0, Brackets()
 
     def _learn(self, data: bytes, comma: int, item: bytes) -> bool:
         """See how one item follows another. False if that cannot be seen yet."""
@@ -265,12 +290,3 @@ class ItemCutter:
         alike = item[: item.find(b'"metadata"', 0, _LONGEST_MARKER) + 1] or item[:1]
         self._marker = b"," + following[:space] + alike
         return True
-
-    def _leave(self, data: bytes, start: int, token: re.Match[bytes], items: Items) -> bytes:
-        last = data[start : token.start()]
-        if token[0] != b"]":
-            raise broken("a list", data, "its items end with the wrong bracket", token.start())
-        if self._after_comma or last.strip():
-            self._item(last, items)
-        self._part = _Part.TAIL
-        return data[token.end() :]

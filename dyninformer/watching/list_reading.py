@@ -15,6 +15,10 @@ from dyninformer.watching.gathering import Gathered, Receiving
 
 Items: TypeAlias = list[bytes]
 
+_MOST_SKIPPED = 5000
+"""In one batch. It takes long to say of an item what is wrong with it, and of two bytes there may
+be many; between batches a stop is looked for (S34)."""
+
 
 class ListReading:
     """Reads the items of a list, one page, as they arrive.
@@ -28,21 +32,21 @@ class ListReading:
         self._cutter = ItemCutter(on_trust=True)
         self._items = 0
         self._first = ""
+        self._gathered = Gathered(store, name)
 
     def feed(self, chunk: bytes) -> Iterator[Answer]:
-        """One batch, if there are whole items."""
-        gathered, before = Gathered(self._store, self._name), self._items
+        """One batch, if there are whole items; more if many cannot be used."""
+        self._gathered = Gathered(self._store, self._name)
+        before = self._items
         try:
-            self._read(self._cutter.feed(chunk), gathered)
+            yield from self._read(self._cutter.feed(chunk))
             while self._cutter.trusted:
-                self._read(self._cutter.more(), gathered)
+                yield from self._read(self._cutter.more())
         except BrokenFrameError as error:
-            yield gathered.batch("", broken=str(error))
+            yield self._gathered.batch("", broken=str(error))
         else:
             if self._items > before:
-                batch = gathered.batch("")
-                self._first = self._first or _first_key(batch)
-                yield batch
+                yield self._batch()
 
     def end(self) -> Answer:
         """The page's metadata, unless the body was cut short or is no list."""
@@ -54,23 +58,33 @@ class ListReading:
             return Lost(f"the answer is of kind {meta.kind[:40]!r}, which is no list")
         return PageEnd(meta.version, meta.continue_, self._items, meta.remaining, self._first)
 
-    def _read(self, items: Items, gathered: Gathered) -> None:
+    def _read(self, items: Items) -> Iterator[Answer]:
         """Have the store read the items; if one turns out to be none, cut anew from there on."""
-        cutter, receive, events = self._cutter, self._store.receive, gathered.events
+        cutter, receive, events = self._cutter, self._store.receive, self._gathered.events
         api_version, kind = cutter.api_version, cutter.kind.removesuffix("List")
         for at, item in enumerate(items):
             try:
                 received = receive(item, api_version, kind)
                 events.append(("ADDED", received))
                 if received.failure:
-                    gathered.fail(received)
+                    self._gathered.fail(received)
             except UnusableObjectError as error:
                 if cutter.trusted:
                     self._items += at
-                    self._read(cutter.again(items[at:]), gathered)
+                    yield from self._read(cutter.again(items[at:]))
                     return
-                gathered.refuse(error)
+                self._gathered.refuse(error)
+                if self._gathered.skipped == _MOST_SKIPPED:
+                    yield self._batch()
+                    self._gathered = Gathered(self._store, self._name)
+                    events = self._gathered.events
         self._items += len(items)
+
+    def _batch(self) -> Batch:
+        """What was gathered, and the first key of the page noted."""
+        batch = self._gathered.batch("")
+        self._first = self._first or _first_key(batch)
+        return batch
 
 
 def _first_key(batch: Batch) -> str:

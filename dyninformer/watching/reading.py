@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 
 from dyninformer.store import versions
-from dyninformer.store.receiving import Received
+from dyninformer.store.jsonpath.extent import decoded_size
 from dyninformer.store.refused import UnusableObjectError
 from dyninformer.watching.answers import (
     Answer,
@@ -35,7 +35,10 @@ from dyninformer.watching.gathering import Gathered, Receiving
 from dyninformer.watching.statuses import status_of
 
 MARK: Final = "k8s.io/initial-events-end"
-_LARGEST_DOCUMENT = 64 << 20
+LARGEST_DOCUMENT: Final = 64 << 20
+"""So many bytes of memory may a document take when it is decoded. Discovery of some thousand CRDs
+takes a third of it."""
+
 _CHANGES: Final[dict[str, EventType]] = {
     "ADDED": "ADDED",
     "MODIFIED": "MODIFIED",
@@ -55,9 +58,13 @@ class Reading(Protocol):
         """What the body's clean end says."""
 
 
+class _Annotations(msgspec.Struct):
+    mark: str = msgspec.field(name=MARK, default="")
+
+
 class _Annotated(msgspec.Struct):
     resource_version: str = msgspec.field(name="resourceVersion", default="")
-    annotations: dict[str, str] | None = None
+    annotations: _Annotations | None = None
 
 
 class _Bookmark(msgspec.Struct):
@@ -115,8 +122,12 @@ class StreamReading:
                 deleted = type_ == "DELETED"
                 try:
                     received = receive(data, deleted=True) if deleted else receive(data)
-                except UnusableObjectError as error:
-                    received = self._proved(line, data, deleted, error)
+                except UnusableObjectError:
+                    proved = proved_event(line)[1]
+                    if proved == data:
+                        raise
+                    # It was cut on trust, and is none (S32).
+                    received = receive(proved, deleted=deleted)
                 if self._start is None or self._is_news(received.version):
                     append((_CHANGES[type_], received))
                     if received.failure:
@@ -145,15 +156,6 @@ class StreamReading:
         gathered.skip(f"an event of the unknown type {type_[:20]!r}")
         return None
 
-    def _proved(
-        self, line: bytes, data: bytes, deleted: bool, error: UnusableObjectError
-    ) -> Received:
-        """The object of a line that was cut on trust, and was found to be none (S32)."""
-        proved = proved_event(line)[1]
-        if proved == data:
-            raise error
-        return self._store.receive(proved, deleted=deleted)
-
     def _is_news(self, version: str) -> bool:
         """Not older than the stream's start (S30); the newest version is remembered."""
         newest = self._newest
@@ -179,7 +181,7 @@ class StreamReading:
         """Take a bookmark's version; whether it is the mark that ends the initial events."""
         try:
             metadata = _bookmark.decode(data).metadata
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             proved = proved_event(line)[1]
             if proved != data:
                 return self._bookmarked(proved, line)
@@ -187,7 +189,7 @@ class StreamReading:
         if self._start is not None:
             self._is_news(metadata.resource_version)
             return False
-        if (metadata.annotations or {}).get(MARK) != "true":
+        if metadata.annotations is None or metadata.annotations.mark != "true":
             return False
         if not metadata.resource_version:
             raise broken("a bookmark", line, "it ends the initial events, and has no version")
@@ -201,16 +203,28 @@ class DocumentReading:
     def __init__(self) -> None:
         self._body = bytearray()
 
-    def feed(self, chunk: bytes) -> Iterator[Answer]:
+    def feed(self, chunk: bytes) -> Iterator[Lost]:
         """Nothing before the end, unless it is too much."""
         self._body += chunk
-        if len(self._body) > _LARGEST_DOCUMENT:
-            yield Lost(f"the answer is larger than {_LARGEST_DOCUMENT:,} bytes")
+        if len(self._body) > LARGEST_DOCUMENT:
+            yield self._too_large()
 
-    def end(self) -> Answer:
+    def end(self) -> Document | Lost:
         """The object; an empty one if it was none."""
-        try:
-            found = msgspec.json.decode(self._body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            found = None
+        found = self.value()
+        if isinstance(found, Lost):
+            return found
         return Document(found if isinstance(found, dict) else {})
+
+    def value(self) -> object:
+        """What the body says, None if it is no JSON, `Lost` if that would take too much memory."""
+        if decoded_size(self._body) > LARGEST_DOCUMENT:
+            return self._too_large()
+        try:
+            return msgspec.json.decode(self._body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+
+    def _too_large(self) -> Lost:
+        self._body = bytearray()
+        return Lost(f"the answer would take more than {LARGEST_DOCUMENT:,} bytes of memory")

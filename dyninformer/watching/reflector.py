@@ -133,6 +133,7 @@ class Reflector:
         if self._forked:
             return
         self._stopping = True
+        self._carrier.halt()
         self._nudged.set()
         self._transport.close()
 

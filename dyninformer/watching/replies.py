@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from http.client import HTTPException
@@ -15,11 +16,16 @@ from dyninformer.watching.calls import Call
 from dyninformer.watching.chunked import BrokenChunksError, Dechunker
 from dyninformer.watching.connections import note_changed
 from dyninformer.watching.failures import cut_off
+from dyninformer.watching.transport import BrokenAnswerError
 
 __all__ = ["SocketReply"]
 
 _PIECE = 131_072
 _LONGEST_REFUSAL = 65_536
+_LONGEST_SHOWN = 40
+_PLAIN = ("", "identity")
+_ZLIB = ("gzip", "x-gzip", "deflate")
+_ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip's or zlib's, as it comes
 
 
 class SocketReply:
@@ -97,15 +103,26 @@ class SocketReply:
 
     def _pieces(self) -> Iterator[bytes]:
         response = self._response
-        plain = response.chunked and "content-encoding" not in response.headers
-        if plain and self._is_readable():
-            yield from self._dechunked()
-        elif response.chunked:
-            yield from response.stream(_PIECE, decode_content=True)
+        if not response.chunked:
+            sent = self._unframed()
+        elif self._is_readable():
+            sent = self._dechunked()
         else:
-            # `stream` would wait for a full piece.
-            while piece := response.read1(_PIECE, decode_content=True):
-                yield piece
+            sent = response.stream(_PIECE, decode_content=False)
+        encoding = response.headers.get("Content-Encoding", "").strip().lower()
+        if encoding in _PLAIN:
+            return sent
+        if encoding in _ZLIB:
+            return _inflated(sent)
+        raise BrokenAnswerError(
+            f"{self._host} answers in the encoding {encoding[:_LONGEST_SHOWN]!r}, which was not "
+            "asked for. Something between, a proxy perhaps, must leave answers as they are."
+        )
+
+    def _unframed(self) -> Iterator[bytes]:
+        # `stream` would wait for a full piece.
+        while piece := self._response.read1(_PIECE, decode_content=False):
+            yield piece
 
     def _is_readable(self) -> bool:
         """http.client's answer is there, stands before the body, and is read as is known.
@@ -148,3 +165,27 @@ class SocketReply:
         self._response.close()  # nothing, if the body was read to its end
         self._call.leave()
         self._on_over()
+
+
+def _inflated(sent: Iterator[bytes]) -> Iterator[bytes]:
+    """The content of what was compressed, in pieces, however much comes of a few bytes.
+
+    urllib3 would decompress whatever has come at once, and make gigabytes of it.
+    """
+    unpacker = zlib.decompressobj(_ANY_HEADER)
+    for data in sent:
+        rest = data
+        while True:
+            if unpacker.eof:  # several that follow each other are one
+                unpacker = zlib.decompressobj(_ANY_HEADER)
+            try:
+                piece = unpacker.decompress(rest, _PIECE)
+            except zlib.error:
+                raise HTTPException("what was sent as compressed is not") from None
+            if piece:
+                yield piece
+            rest = unpacker.unused_data or unpacker.unconsumed_tail
+            if not rest and (unpacker.eof or len(piece) < _PIECE):  # else it holds back more
+                break
+    if not unpacker.eof:
+        raise HTTPException("the compressed body is cut short")

@@ -11,6 +11,7 @@ import msgspec
 from dyninformer.watching.answers import Refused, StatusError
 
 _TEXT = 300  # characters of a text that is no Status
+_LARGEST = 1 << 20  # of a Status, which is a message
 
 
 class _Details(msgspec.Struct):
@@ -29,6 +30,8 @@ _decoder = msgspec.json.Decoder(_Status)
 
 def status_of(body: bytes) -> StatusError | None:
     """The Status that these bytes are, None if they are no JSON object, or one of odd fields."""
+    if len(body) > _LARGEST:
+        return None
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         found = _decoder.decode(body)
         name = found.details.name if found.details is not None else ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,9 @@ from dyninformer.discovery.documents import (
     group_versions,
     resource_list,
 )
+from dyninformer.watching.reading import DocumentReading
 from tests.discovery.answers import group, resource
+from tests.mutated import mutated
 
 BAD_ENTRIES: list[Any] = [
     None, 7, "pods", [], {}, {"resource": "pods"},
@@ -117,3 +121,23 @@ def test_any_json_is_read_or_refused(body: object) -> None:
     ):
         with suppress(MalformedError):
             read(given_body)
+
+
+SERVED = [
+    msgspec.json.encode(each)
+    for each in (
+        _document(group("ex.io", {"v1": [resource("widgets", "Widget", shortNames=["w"])]})),
+        {"kind": "APIGroupList", "groups": [{"name": "a", "versions": [{"version": "v1"}]}]},
+        {"kind": "APIResourceList", "resources": [{"name": "a", "kind": "A", "namespaced": True}]},
+    )
+]
+
+
+@given(mutated(SERVED))
+def test_whatever_a_document_is_it_is_read_or_malformed(data: bytes) -> None:
+    """Each of the readers."""
+    reading = DocumentReading()
+    assert list(reading.feed(data)) == []
+    for read in (aggregated, group_versions, partial(resource_list, "ex.io", "v1")):
+        with suppress(MalformedError):
+            read(reading.value())

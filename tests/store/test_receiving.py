@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dyninformer.store.jsonpath.extent import MOST_VALUES
 from dyninformer.store.refused import UnusableObjectError, excerpt
 from dyninformer.store.store import Store
 from tests.store.objects import WIDGETS, add, held, widget
@@ -133,3 +135,59 @@ def test_an_index_of_a_deep_object_is_that_of_any_other() -> None:
     received = store.receive(widget("a", 2, n="two"))
     descend(500, lambda: store.apply("MODIFIED", received))
     assert store.index_values("n") == ["two"]
+
+
+@given(st.binary(max_size=100), st.text(alphabet='{}[],:tru"\\', max_size=60), st.integers(-60, 60))
+def test_s32_an_excerpt_far_into_the_data_shows_nothing_of_a_text(
+    before: bytes, secret: str, shift: int
+) -> None:
+    """What is before is not looked at, so that what may be in quotes is masked."""
+    text = json.dumps(secret).encode()
+    data = b'{"a":"' + b"x" * 70_000 + before.replace(b'"', b"").replace(b"\\", b"") + b'","b":'
+    place = len(data) + 1
+    data += text + b',"c":[true,{}]}'
+    offset = max(0, place + shift)
+    shown = excerpt(data, offset)
+    assert len(shown) <= 64
+    start = offset - 24
+    inside = [
+        shown[at - start] for at in range(place, place + len(text) - 2) if 0 <= at - start < 64
+    ]
+    assert not set(inside) - set('*"')
+    assert not set(shown) - set('*"{}[]:,truefalsn \t\n\r\v\f')
+
+
+def test_s32_an_object_of_too_many_values_is_refused_by_its_key() -> None:
+    """Before any of them is made; its metadata is in its beginning."""
+    many = widget("a", 4)[:-1] + b',"x":[' + b"{}," * MOST_VALUES + b"0]}"
+    with pytest.raises(UnusableObjectError, match="more than 1,000,000 values") as caught:
+        Store(WIDGETS).receive(many)
+    assert (caught.value.key, caught.value.version) == ("ns/a", "4")
+
+
+@pytest.mark.parametrize("wrong", [b"\xff", b"\xc3(", "\U0001f600".encode()[:3]])
+@pytest.mark.parametrize("place", [65_534, 65_535, 65_536, 200_000])
+def test_s32_invalid_text_in_a_large_object_is_found_at_its_place(wrong: bytes, place: int) -> None:
+    """However it lies to the pieces in which the object is looked at."""
+    head = widget("a", 3)[:-1] + b',"x":"' + "é".encode()
+    data = head + b"x" * (place - len(head)) + wrong + b'x"}'
+    with pytest.raises(UnusableObjectError, match=f"byte {place} is no UTF-8") as caught:
+        Store(WIDGETS).receive(data)
+    assert caught.value.key == "ns/a"
+
+
+def test_s32_wide_characters_of_a_large_object_may_lie_anywhere() -> None:
+    """A character of four bytes at every place of every piece."""
+    for shift in range(4):
+        data = (
+            widget("a", 3)[:-1] + b',"x":"' + b"y" * shift + "\U0001f600".encode() * 50_000 + b'"}'
+        )
+        assert Store(WIDGETS).receive(data).key == "ns/a"
+
+
+def test_s31_the_metadata_beside_half_a_character_is_kept() -> None:
+    """Where only metadata is kept, what the rest holds is no obstacle."""
+    store = Store(WIDGETS, metadata_only=True)
+    add(store, widget("a", 3, text="TEXT").replace(b"TEXT", b"\\ud800"))
+    found = held(store, "ns/a")
+    assert (found["kind"], found["metadata"]["name"]) == ("PartialObjectMetadata", "a")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from dyninformer.errors import DynInformerError
 from dyninformer.store.selectors import (
@@ -15,6 +17,7 @@ from dyninformer.store.selectors import (
     SelectorError,
     escape_field_value,
 )
+from tests.mutated import mutated_text
 
 RECORDED = json.loads(
     (Path(__file__).parents[1] / "data" / "selectors" / "recorded.json").read_text()
@@ -92,3 +95,59 @@ def test_a_field_that_must_have_one_value_is_known() -> None:
     assert selector.exact("metadata.name") == "a"
     assert selector.exact("spec.x") is None
     assert selector.exact("spec.y") is None
+
+
+LABEL_TOKENS = [
+    "\ud800",
+    "=",
+    "!=",
+    "!",
+    "in",
+    "notin",
+    "(",
+    ")",
+    ",",
+    ">",
+    "<",
+    "\\",
+    "/",
+    "9" * 5000,
+]
+MALFORMED_LABELS: list[Any] = [
+    None,
+    {},
+    {"app": "web"},
+    {"app": None, "n": 5, "x": []},
+    {"n": "9" * 5000},
+]
+
+
+@given(
+    mutated_text(
+        ["app in (web, api),!canary,x=y,n>5,m<-3,a/b notin (c)", "metadata.name!=a\\,b,x==y"],
+        LABEL_TOKENS,
+    )
+)
+def test_whatever_a_selector_is_it_is_read_or_refused(text: str) -> None:
+    """And once read, any labels match it or do not, those of a malformed object too."""
+    with suppress(SelectorError):
+        selector = LabelSelector.parse(text)
+        for labels in MALFORMED_LABELS:
+            assert selector.matches(labels) in (True, False)
+    with suppress(SelectorError):
+        assert FieldSelector.parse(text).matches(lambda _: "") in (True, False)
+
+
+@pytest.mark.parametrize("text", ["a=\ud800", "\ud800", "a in (b,\udfff)", "x/\ud800"])
+def test_half_a_surrogate_pair_is_no_selector(text: str) -> None:
+    """It could not be sent to the server either."""
+    for parse in (LabelSelector.parse, FieldSelector.parse):
+        with pytest.raises(SelectorError, match="is no text"):
+            parse(text)
+
+
+def test_a_label_that_is_no_text_is_as_none() -> None:
+    """A malformed object is not selected by it, and harms no other."""
+    labels: Any = {"app": ["web"]}
+    assert not LabelSelector.parse("app in (web)").matches(labels)
+    assert LabelSelector.parse("!app").matches(labels)

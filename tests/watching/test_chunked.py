@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -63,3 +64,16 @@ def test_what_is_not_chunked_is_refused(sent: bytes) -> None:
     dechunker = Dechunker()
     with pytest.raises(BrokenChunksError):
         dechunker.feed(sent)
+
+
+def test_sizes_of_any_length_are_not_remembered() -> None:
+    """A server may put 60 kB of extension behind each."""
+    tracemalloc.start()
+    try:
+        dechunker = Dechunker()
+        for number in range(100):
+            assert dechunker.feed(b"1;%05d%b\r\na\r\n" % (number, b"x" * 60_000)) == b"a"
+        del dechunker
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()

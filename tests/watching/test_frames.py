@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import pairwise
+from contextlib import suppress
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from dyninformer.watching.frames import (
     cut_event,
     proved_event,
 )
+from tests.mutated import mutated
+from tests.watching.readings import line, obj
 
 WORDS = ["items", "metadata", "kind", "a", '"', "\\", "},{", ']}"', ',{"metadata":{', "é\u2028", ""]
 TEXTS = st.sampled_from(WORDS) | st.text(max_size=6)
@@ -131,9 +134,9 @@ def test_lines_come_out_whole_wherever_the_pieces_were_cut(
 ) -> None:
     """Blank ones are left out, and what has no end yet stays."""
     cutter, found = LineCutter(), []
-    for piece in pieces(b"".join(line + b"\n" for line in lines) + rest, cuts):
+    for piece in pieces(b"".join(each + b"\n" for each in lines) + rest, cuts):
         found += cutter.feed(piece)
-    assert found == [line for line in lines if line.strip()]
+    assert found == [each for each in lines if each.strip()]
     assert cutter.rest == rest
 
 
@@ -391,3 +394,49 @@ def test_recorded_lists_are_cut_as_they_were_written(on_trust: bool) -> None:
             assert meta.continue_ == whole["metadata"].get("continue", ""), name
             assert meta.remaining == whole["metadata"].get("remainingItemCount"), name
             assert (meta.api_version, meta.kind) == (whole["apiVersion"], whole["kind"]), name
+
+
+@pytest.mark.parametrize("kind", [b"\xff", b"A\xc3(", b"\\ud800"])
+def test_a_type_that_is_no_text_is_no_event(kind: bytes) -> None:
+    """It is a broken frame, as any other line that makes no sense."""
+    line = b'{"type":"%b","object":{}}' % kind
+    with pytest.raises(BrokenFrameError, match="a line of"):
+        cut_event(line)
+
+
+def test_a_type_of_megabytes_is_no_event() -> None:
+    """Nothing is made of it but a complaint."""
+    with pytest.raises(BrokenFrameError, match="too long"):
+        cut_event(b'{"type":"' + b"a" * 5_000_000 + b'","object":{}}')
+
+
+@given(mutated([line("ADDED", obj("a", "5", spec=["é", 1.5, {"y": "\U0001f600"}])).rstrip(b"\n")]))
+def test_whatever_a_line_is_it_is_an_event_or_a_broken_frame(data: bytes) -> None:
+    """Of a type that is text."""
+    with suppress(BrokenFrameError):
+        kind, _ = cut_event(data)
+        assert kind.encode().decode() == kind
+
+
+@pytest.mark.parametrize("size", [999, 4096, 131_072])
+@either
+def test_items_of_any_size_are_cut_alike(on_trust: bool, size: int) -> None:
+    """Long ones are followed from piece to piece, through texts that are cut anywhere."""
+    texts = ["]}\\", '"},{"', '\\\\"', "\\" * 70_001, "é" * 40_000, '"' * 70_000, "[{,"]
+    things = [
+        each | {"spec": {"more": [texts[number % 7]] * (number % 3)}}
+        for number, each in enumerate(widgets(30))
+    ]
+    body = json.dumps({"kind": "WidgetList", "items": things}, separators=(",", ":")).encode()
+    items, meta = cut_list(steps(body, size), on_trust=on_trust)
+    assert [json.loads(item) for item in items] == things
+    assert meta.kind == "WidgetList"
+
+
+@pytest.mark.parametrize("unit", [b'""', b"a", b"\\", b'"[{},'])
+@either
+def test_an_item_that_never_ends_is_refused(on_trust: bool, unit: bytes) -> None:
+    """Once it is longer than any object can be, though no bracket closes and no text ends."""
+    piece = unit * (131_072 // len(unit))
+    with pytest.raises(BrokenFrameError, match=r"an item of .* longer than 16,777,216 bytes"):
+        cut_list(chain([b'{"kind":"List","items":[[0,'], repeat(piece, 200)), on_trust=on_trust)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
 
 from dyninformer.options import Object
 from dyninformer.store.store import Store
 from dyninformer.watching.answers import Answer, Batch, Lost, PageEnd
 from dyninformer.watching.list_reading import ListReading, RevisionReading
+from tests.mutated import mutated
 from tests.store.objects import Counted
 from tests.watching.readings import WIDGETS, feed, obj, refusing, told
 
@@ -130,3 +132,22 @@ def test_a_look_at_the_revision_that_makes_no_sense_is_lost() -> None:
     reading = RevisionReading()
     assert list(reading.feed(b"<html>")) == []
     assert isinstance(reading.end(), Lost)
+
+
+@given(mutated([listed(obj("a", "1"), obj("b", "2", spec={"items": [obj("c", "3")]}))]))
+def test_whatever_a_list_is_it_makes_batches(data: bytes) -> None:
+    """And ends as a page, or is lost."""
+    for reading in (ListReading(Store(WIDGETS), "widgets.v1.ex.io"), RevisionReading()):
+        said = [each for half in (data[:90], data[90:]) for each in reading.feed(half)]
+        broken = any(isinstance(each, Lost) or getattr(each, "broken", "") for each in said)
+        assert broken or isinstance(reading.end(), PageEnd | Lost)
+
+
+def test_many_items_that_cannot_be_used_come_in_several_batches() -> None:
+    """So that whoever takes them can stop in between (S34); each is counted once."""
+    body = b'{"kind":"WidgetList","metadata":{"resourceVersion":"2"},"items":[' + b"0," * 30_000
+    reading = ListReading(Store(WIDGETS), "widgets.v1.ex.io")
+    batches = feed(reading, body + b"0]}")
+    assert max(len(batch.unusable) for batch in batches) == 5000
+    assert sum(len(batch.unusable) for batch in batches) == 30_001
+    assert reading.end() == PageEnd("2", items=30_001)

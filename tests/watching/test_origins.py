@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
+import kubernetes
 import pytest
+from hypothesis import HealthCheck, given, settings
 from kubernetes import client as official
 from kubernetes import config as official_config
 
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.testing import ApiServer
+from dyninformer.watching.kubeconfigs import KubeconfigFiles
+from dyninformer.watching.origins import Environment
 from dyninformer.watching.source import Source
+from tests.mutated import mutated
 from tests.watching.conftest import Make
 from tests.watching.wires import LIST, config_map, kubeconfig, names, whole
 
@@ -190,3 +196,51 @@ def test_the_client_for_writes_writes(
         maps.patch(config_map("a", seen="yes"), namespace="default")
         assert secure.get("configmaps/a")["data"]["seen"] == "yes"
         writes.client.close()
+
+
+KUBECONFIG = b"""apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1", certificate-authority-data: aGVsbG8=}}]
+contexts: [{name: c, context: {cluster: c, user: u, namespace: n}}]
+users: [{name: u, user: {token: abc, client-certificate-data: aGVsbG8=}}]
+"""
+KUBECONFIG_TOKENS = [
+    b":",
+    b"-",
+    b"\n",
+    b"  ",
+    b"null",
+    b"[]",
+    b"{}",
+    b"5",
+    b"!!python/object:os.system",
+    b"&a",
+    b"*a",
+    b"\t",
+    b"\xff",
+    b"\0",
+    b'"',
+    b"~",
+    b"{? [] : 1}",
+    b"http://[::1",
+    b"http://:x",
+    b"\xef\xbb\xbf",
+    b"exec: {command: 5}",
+    b"auth-provider: {name: gcp}",
+    b"server: 5",
+    b"proxy-url: 5",
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(mutated([KUBECONFIG], KUBECONFIG_TOKENS))
+def test_whatever_a_kubeconfig_is_it_is_read_or_refused_in_words(
+    tmp_path: Path, data: bytes
+) -> None:
+    """When it is named, or when it is read for the first request."""
+    path = tmp_path / "config"
+    path.write_bytes(data)
+    with suppress(ConfigError, UnreachableError), closing(Source(kubeconfig=path)) as source:
+        Environment(KubeconfigFiles((str(path),)), lambda: kubernetes).load()
+        assert source.host

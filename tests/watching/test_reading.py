@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 
@@ -10,9 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyninformer.options import Object
+from dyninformer.store.refused import UnusableObjectError
+from dyninformer.store.store import Store
 from dyninformer.watching.answers import Document, Ended, Lost
 from dyninformer.watching.reading import DocumentReading
-from tests.watching.readings import bookmark, feed, line, obj, refusing, status, stream, told
+from tests.mutated import mutated
+from tests.watching.readings import (
+    WIDGETS,
+    bookmark,
+    feed,
+    line,
+    obj,
+    refusing,
+    status,
+    stream,
+    told,
+)
 
 
 def test_events_come_in_one_batch_per_piece_with_the_newest_version() -> None:
@@ -178,3 +192,63 @@ def test_a_document_is_an_object_or_empty(body: bytes, content: Object) -> None:
     reading = DocumentReading()
     assert [*reading.feed(body[:1]), *reading.feed(body[1:])] == []
     assert reading.end() == Document(content)
+
+
+EVENTS = [
+    line("ADDED", obj("a", "5", spec={"x": ["é", 1.5, None, {"y": "\U0001f600"}]})) + bookmark("9"),
+    line("DELETED", obj("a", "8")) + bookmark("9", mark=True) + line("MODIFIED", obj("b", "7")),
+    line("ERROR", status(code=410, reason="Expired", message="gone", details={"name": "x"})),
+    line("ODD", {}) * 2,
+]
+
+
+@given(mutated(EVENTS), st.sampled_from([None, "5"]), st.sampled_from([1, 7, 1000]), st.booleans())
+def test_whatever_a_stream_is_it_makes_batches(
+    data: bytes, start: str | None, size: int, metadata_only: bool
+) -> None:
+    """Of what can be used, up to where the bytes make no sense."""
+    store = Store(WIDGETS, indexers={"y": ".spec.x[*].y"}, metadata_only=metadata_only)
+    reading = stream(start, store)
+    for place in range(0, len(data), size):
+        batches = feed(reading, data[place : place + size])
+        if any(batch.broken or batch.error for batch in batches):
+            return
+    assert isinstance(reading.end(), Ended | Lost)
+
+
+def test_a_refused_object_is_not_kept_by_its_own_error() -> None:
+    """Its megabytes are free at once, not when the collector comes by."""
+    gc.collect()
+    gc.disable()
+    try:
+        (batch,) = feed(stream("5"), line("ADDED", {"metadata": {}, "x": "y" * 1_000_000}))
+        assert batch.unusable == (None,)
+        kept = [each for each in gc.get_objects() if isinstance(each, UnusableObjectError)]
+        assert not kept
+    finally:
+        gc.enable()
+
+
+def test_a_status_of_megabytes_is_none() -> None:
+    """Nobody could read it; it is an error all the same."""
+    (batch,) = feed(stream("5"), line("ERROR", status(code=410, message="x" * 2_000_000)))
+    assert batch.error is not None
+    assert "without a Status" in batch.error.message
+
+
+@pytest.mark.parametrize("unit", [b"{},", b"[],", b'"a",'])
+def test_a_document_that_would_take_too_much_memory_is_lost(unit: bytes) -> None:
+    """Though it is no longer than others; nothing is made of it."""
+    reading = DocumentReading()
+    assert list(reading.feed(b'{"a":[' + unit * 1_500_000 + b"0]}")) == []
+    lost = reading.end()
+    assert isinstance(lost, Lost)
+    assert "67,108,864 bytes of memory" in lost.complaint
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "DELETED", "BOOKMARK", "ERROR", "ODD"])
+def test_what_is_nested_without_end_is_an_event_of_nothing_or_a_broken_frame(kind: str) -> None:
+    """Of any type, and wherever the decoder ends."""
+    deep = b'{"metadata":{"resourceVersion":"6"},"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    (batch,) = feed(stream("5"), b'{"type":"%b","object":%b}\n' % (kind.encode(), deep))
+    assert not batch.events

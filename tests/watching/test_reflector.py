@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -30,8 +30,10 @@ from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.source import Source
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerTrouble
+from dyninformer.watching.transport import JsonReply, Request
 from tests.conformance.shapes import WIDGETS as CRD
 from tests.conformance.shapes import widget
+from tests.store.objects import Counted
 
 WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
 Make = Callable[..., Reflector]
@@ -437,3 +439,76 @@ class _Once:
         error, self._error = self._error, None
         if error is not None:
             raise error
+
+
+class Canned:
+    """An answer that is there already."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.status = status
+        self.headers = {"Content-Type": "application/json"}
+        self._body = body
+
+    def chunks(self) -> Generator[bytes, None, None]:
+        """All at once."""
+        yield self._body
+
+    def allow_silence(self, seconds: float) -> None:
+        """There is none."""
+
+    def body(self) -> bytes:
+        """The same."""
+        return self._body
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class OnlyLists:
+    """A transport that has one list, and no streams."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def list(self, request: Request) -> Canned:
+        """Always the same."""
+        del request
+        return Canned(200, self._body)
+
+    def watch(self, request: Request) -> Canned:
+        """Not understood."""
+        del request
+        return Canned(400, b"")
+
+    def get_json(self, path: str, *_: object, **__: object) -> JsonReply:
+        """Nothing is there."""
+        del path
+        return JsonReply(404, {}, None)
+
+    def reload_credentials(self) -> None:
+        """There are none."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class StopsAtFirst(Counted):
+    """Stops the reflector as soon as an object cannot be used."""
+
+    reflector: Reflector
+
+    def count(self, name: str, *labels: Any, **more: Any) -> None:
+        """Count, and stop."""
+        super().count(name, *labels, **more)
+        self.reflector.stop()
+
+
+def test_s34_a_stop_is_heard_in_the_middle_of_a_list_of_nothing_useful() -> None:
+    """Of many items, each of which takes a while to refuse, some thousand are looked at."""
+    metrics = StopsAtFirst()
+    store = Store(WIDGETS, metrics=metrics)
+    body = b'{"kind":"WidgetList","metadata":{},"items":[' + b"0," * 50_000 + b"0]}"
+    metrics.reflector = Reflector(Scope(gvr=WIDGETS), OnlyLists(body), store, owner=object())
+    metrics.reflector.start()
+    assert metrics.reflector.join(30)
+    assert 0 < len(metrics.counts) <= 5000

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,44 @@ def test_compressed_answers_are_read_if_the_caller_asks_for_them(
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
     with server.faults.add(RawAnswer(head + body)):
         assert whole(make(api).list(LIST)) == b'{"a":1}'
+
+
+def test_a_compressed_answer_comes_in_pieces_however_much_is_in_it(
+    server: ApiServer, make: Make
+) -> None:
+    """A few bytes may stand for gigabytes: no more of them is made than is taken."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    body = b"".join(packer.compress(b"a" * (1 << 20)) for _ in range(64)) + packer.flush()
+    for framing in (
+        b"Content-Length: %d\r\n\r\n%b" % (len(body), body),
+        b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body),
+    ):
+        answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + framing
+        with server.faults.add(RawAnswer(answer)):
+            sizes = [len(piece) for piece in make(server.client()).list(LIST).chunks()]
+        assert sum(sizes) == 64 << 20
+        assert max(sizes) <= 131_072
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        (b"br", b"abc"),
+        (b"gzip", b"abc"),
+        (b"gzip", gzip.compress(b"abc", mtime=0)[:-9]),
+        (b"gzip, gzip", b"a"),
+    ],
+)
+def test_an_encoding_that_cannot_be_read_is_a_broken_answer(
+    server: ApiServer, make: Make, encoding: bytes, body: bytes
+) -> None:
+    """Also one that nobody asked for."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: %b\r\nContent-Length: %d\r\n\r\n%b"
+    with (
+        server.faults.add(RawAnswer(answer % (encoding, len(body), body))),
+        pytest.raises(BrokenAnswerError),
+    ):
+        whole(make(server.client()).list(LIST))
 
 
 # When no answer comes.

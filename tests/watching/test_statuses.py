@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
 
 from dyninformer.watching.statuses import is_json, refusal, retry_after, status_of
+from tests.mutated import mutated, mutated_text
 
 BUSY = json.dumps(
     {
@@ -93,3 +95,18 @@ def test_retry_after_is_seconds_or_a_date(said: str, seconds: float | None) -> N
 def test_what_cannot_be_read_is_no_status(body: bytes) -> None:
     """None is said, nothing is raised."""
     assert status_of(body) is None
+
+
+@given(
+    mutated([BUSY]),
+    mutated_text(
+        ["Thu, 01 Jan 1970 00:01:00 GMT", "5", "Thu, 01 Jan 99999 00:01:00 +9999"],
+        [" ", ",", ":", "-", "9999999999", "+", "GMT", "\xff", "()", "\\", '"', "\0", "<", "@"],
+    ),
+)
+def test_whatever_a_refusal_is_it_is_read(body: bytes, header: str) -> None:
+    """With a wait that can be waited, if it has one."""
+    found = refusal(429, {"Retry-After": header, "Content-Type": header}, body, 50.0)
+    assert found.status.code == 429
+    assert found.retry_after is None or 0 <= found.retry_after < float("inf")
+    is_json({"Content-Type": header})

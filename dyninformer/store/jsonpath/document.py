@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from dyninformer.errors import JSONPathError
+from dyninformer.store.jsonpath.extent import too_deep
 
 _BYTES = (bytes, bytearray, memoryview)
+_TOO_DEEP = "the object is nested too deep to be read"
 _decode = msgspec.json.Decoder().decode
 
 
@@ -24,19 +26,26 @@ def decoded(obj: Any) -> Any:
     """
     if not isinstance(obj, _BYTES):
         return obj
+    check_depth(bytes(obj))
     try:
         return _decode(obj)
     except RecursionError:
-        raise JSONPathError("the object is nested too deep to be read") from None
+        raise JSONPathError(_TOO_DEEP) from None
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _lenient(obj)
+
+
+def check_depth(data: bytes) -> None:
+    """Raise JSONPathError for what is nested deeper than `DEEPEST`."""
+    if too_deep(data):
+        raise JSONPathError(_TOO_DEEP)
 
 
 def _lenient(obj: bytes | bytearray | memoryview) -> Any:
     try:
         return _whole_characters(json.loads(bytes(obj).decode(), parse_int=_whole_number))
     except RecursionError:
-        raise JSONPathError("the object is nested too deep to be read") from None
+        raise JSONPathError(_TOO_DEEP) from None
     except ValueError as bad:
         # The complaint names a place, and nothing of the content, which may be a secret.
         place = f" at byte {bad.start}" if isinstance(bad, UnicodeDecodeError) else ""

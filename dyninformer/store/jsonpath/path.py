@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from dyninformer.errors import JSONPathError, JSONPathWarning
 from dyninformer.store.jsonpath import kubectl
 from dyninformer.store.jsonpath.cache import ExpressionCache
-from dyninformer.store.jsonpath.document import decoded
+from dyninformer.store.jsonpath.document import check_depth, decoded
 from dyninformer.store.jsonpath.extended import ExtendedExpression
 from dyninformer.store.jsonpath.kubectl import KubectlExpression
 from dyninformer.store.jsonpath.printing import print_groups, print_json
@@ -128,6 +128,7 @@ class JSONPath:
         """
         parsed = self.parsed
         if type(obj) is bytes:
+            check_depth(obj)
             return parsed.values_in_bytes(obj)
         return parsed.present(parsed.find(decoded(obj)))
 
@@ -148,6 +149,7 @@ class JSONPath:
         """
         parsed = self.parsed
         if type(obj) is bytes and parsed.shape:
+            check_depth(obj)
             return print_groups([parsed.values_in_bytes(obj)])
         return print_groups(parsed.groups(decoded(obj)))
 

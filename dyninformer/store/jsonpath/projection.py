@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from dyninformer.errors import JSONPathError
 from dyninformer.store.jsonpath.compiling import UNFIT, Find, compiled
-from dyninformer.store.jsonpath.document import decoded
+from dyninformer.store.jsonpath.document import check_depth, decoded
 from dyninformer.store.jsonpath.path import JSONPath
 
 Values: TypeAlias = list[Any]
@@ -51,6 +51,7 @@ class Projection:
         """The values of each path, in order. The object is a dict, or JSON bytes."""
         if type(obj) is not bytes:
             return self._in_whole(decoded(obj))
+        check_depth(obj)
         try:
             root = self._decode(obj)
         except UNFIT:

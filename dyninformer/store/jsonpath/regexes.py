@@ -58,7 +58,9 @@ class BoundedRegex:
 
     __slots__ = ("_choices", "_pattern", "_power")
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: object) -> None:
+        if not isinstance(pattern, str):
+            raise JSONPathError(f"a pattern is a text in quotes, not {pattern!r}")
         if len(pattern) > MAX_LENGTH:
             raise JSONPathError(f"a pattern may have {MAX_LENGTH} characters, not {len(pattern)}")
         try:

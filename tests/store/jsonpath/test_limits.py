@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dyninformer.store.jsonpath import JSONPath, JSONPathError, Projection, compound
+from tests.mutated import mutated_text
 
 
 def nested(depth: int) -> dict[str, Any]:
@@ -100,3 +105,85 @@ def test_a_compound_index_of_too_many_combinations_gives_none() -> None:
     """A million combinations of one object's values are no index values."""
     obj = {"a": [str(number) for number in range(1000)]}
     assert compound(".a[*]", ".a[*]")(obj) == []
+
+
+PATHS = [
+    ".spec.x[*].y", "{range .items[*]}{.metadata.name}{'\\n'}{end}", '{.a[?(@.b=="c")].d}',
+    "$.a..b[?(@.x>1)]", "{.a[0:5:2]}", "$.a[0:3].`sub(/a/,b)`", "a\\.b", "{.a['b','c']}",
+    "$..x[?(@.a=~'b.*')]", "{..}", "$.`parent`", "$.a.`len`", "$.a + 1", "$.a.`split(,,0,-1)`",
+]  # fmt: skip
+PATH_TOKENS = [
+    "[",
+    "]",
+    "{",
+    "}",
+    "(",
+    ")",
+    "?",
+    "@",
+    "*",
+    "..",
+    "'",
+    '"',
+    "\\",
+    "=~",
+    "==",
+    "<",
+    "[*]",
+    "range",
+    "end",
+    "$",
+    "`",
+    "\ud800",
+    "\0",
+    "9" * 30,
+    "-1",
+    ":",
+    "|",
+    "&",
+    "!",
+    "/",
+    "`len`",
+    "\n",
+    "~",
+    "((",
+    "a*a*a*",
+]
+OBJECTS: list[Any] = [
+    {"a": [{"b": "c", "d": 1}, 5, None, "x"], "spec": {"x": [{"y": "z"}]}},
+    {"spec": None},
+    [],
+    None,
+    b'{"a":[{"b":"c","d":1},5,null],"spec":{"x":[{"y":"z"}]}}',
+    b'{"a":1e999}',
+    b'{"a":"\\ud800"}',
+    b"{",
+    b"",
+    b'{"a":"\xff"}',
+]
+
+
+@pytest.mark.filterwarnings("ignore::dyninformer.JSONPathWarning")
+@given(
+    mutated_text(PATHS, PATH_TOKENS),
+    st.sampled_from(
+        [JSONPath, JSONPath.template, JSONPath.relaxed, JSONPath.column, JSONPath.extended]
+    ),
+)
+def test_whatever_an_expression_is_it_gives_values_or_an_error_of_paths(
+    expression: str, read: Callable[[str], JSONPath]
+) -> None:
+    """From any object, and from what is none."""
+    with suppress(JSONPathError):
+        path = read(expression)
+        for obj in OBJECTS:
+            for ask in (path.values, path.text, path.json_text):
+                with suppress(JSONPathError):
+                    ask(obj)
+
+
+@pytest.mark.parametrize("pattern", ["5", "1.5", "true"])
+def test_a_pattern_that_is_no_text_is_refused(pattern: str) -> None:
+    """In words."""
+    with pytest.raises(JSONPathError, match="a pattern is a text"):
+        JSONPath(f"$.a[?(@.b =~ {pattern})]")
