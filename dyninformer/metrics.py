@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
 
+__all__ = ["COUNTERS", "GAUGES", "Metrics", "PrometheusMetrics"]
+
 COUNTERS: Final = {
     "requests": "Requests to the API server, by verb and code",
     "relists": "Times the whole collection was read again, by reason",
@@ -33,7 +35,29 @@ GAUGES: Final = {
 
 
 class Metrics(Protocol):
-    """Told of all in `COUNTERS` and `GAUGES`. Called from many threads; it must not raise."""
+    """Told of all in `COUNTERS` and `GAUGES`. Called from many threads; it must not raise.
+
+    A class of your own needs the two methods, and nothing else:
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> class Relists:
+    ...     seen = 0
+    ...
+    ...     def count(self, name, gvr, amount=1, **labels):
+    ...         self.seen += amount if name == "relists" else 0
+    ...
+    ...     def gauge(self, name, gvr, value, **labels):
+    ...         pass
+    >>> relists = Relists()
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(
+    ...     server.client(), metrics=relists
+    ... ) as factory:
+    ...     pods = factory.for_resource("v1/pods")
+    ...     synced = factory.sync(timeout=30)
+    >>> relists.seen
+    1
+    """
 
     def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
         """Something happened ``amount`` times."""
@@ -57,6 +81,14 @@ class PrometheusMetrics:
     """Metrics as prometheus-client has them, each named ``dyninformer_...``.
 
     ``registry`` is by default the client's global one.
+
+    >>> from prometheus_client import CollectorRegistry, generate_latest
+    >>> from dyninformer import GroupVersionResource
+    >>> registry = CollectorRegistry()
+    >>> metrics = PrometheusMetrics(registry)
+    >>> metrics.gauge("objects", GroupVersionResource("", "v1", "pods"), 3)
+    >>> registry.get_sample_value("dyninformer_objects", {"resource": "pods.v1"})
+    3.0
     """
 
     def __init__(self, registry: Any = None) -> None:

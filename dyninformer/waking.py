@@ -2,8 +2,10 @@
 
 `threading.Condition`, and `threading.Event` with it, take and free their lock in Python
 code: an interrupt (Ctrl-C) between two of its bytecodes leaves the lock taken for ever, and
-with it stands every thread that wants to wake the waiter. Here ``with`` is only used on
-locks of C, which nothing can come between, and nobody holds one while it waits.
+with it stands every thread that wants to wake the waiter. Up to Python 3.13 nothing comes
+between taking a lock of C and the block of its ``with``; in 3.14 an interrupt does. So the
+waits here have no lock that two threads take: what they share is a set, and each of its
+operations is one step of C.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 
 def bearable(seconds: float | None) -> float:
@@ -50,15 +53,16 @@ class Bell:
     """Wakes whoever waits for a condition to become true. Every method: from any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # guards _sleepers; a finalizer may ring meanwhile
-        self._sleepers: set[threading.Lock] = set()
+        self._sleepers: set[threading.Lock] = set()  # each is taken until it is woken
 
     def ring(self) -> None:
         """Have all who wait look again."""
-        with self._lock:
-            sleepers, self._sleepers = self._sleepers, set()
-        for sleeper in sleepers:
-            sleeper.release()
+        for sleeper in tuple(self._sleepers):
+            # Woken before it is taken off: an interrupt between the two leaves it to the next
+            # ring, and whoever rings at the same moment has it woken already.
+            with suppress(RuntimeError):
+                sleeper.release()
+            self._sleepers.discard(sleeper)
 
     def wait_for(self, condition: Callable[[], bool], timeout: float | None = None) -> bool:
         """Wait until the condition is true, as it is looked at after each ring.
@@ -70,16 +74,14 @@ class Bell:
             sleeper = threading.Lock()
             sleeper.acquire()
             try:
-                with self._lock:
-                    self._sleepers.add(sleeper)
+                self._sleepers.add(sleeper)
                 # Looked at again: it may have come true before there was anybody to wake.
                 if condition():
                     return True
                 if not sleeper.acquire(timeout=bearable(deadline.left)):
                     return condition()
             finally:
-                with self._lock:
-                    self._sleepers.discard(sleeper)
+                self._sleepers.discard(sleeper)
         return True
 
 

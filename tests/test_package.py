@@ -47,3 +47,40 @@ def test_the_public_names_import_no_client_and_no_display() -> None:
     """Every name can be had without the official client, rich, pandas or jsonpath-ng."""
     found = imported_by("from dyninformer import *")
     assert found & {"kubernetes", "rich", "pandas", "jsonpath_ng", "yaml"} == set()
+
+
+def test_the_version_has_one_source(server: ApiServer) -> None:
+    """The package, the installed distribution, the command and the User-Agent say the same."""
+    assert version("dyninformer") == dyninformer.__version__
+    command = [sys.executable, "-m", "dyninformer", "--version"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert said == f"dyninformer {dyninformer.__version__}\n"
+    with dyninformer.open_informer("v1/pods", kubeconfig=server.kubeconfig()):
+        agents = {each.user_agent for each in server.requests}
+    assert agents == {f"dyninformer/{dyninformer.__version__}"}
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_a_public_name_has_an_example_that_runs(name: str) -> None:
+    """Its docstring has a doctest, which runs with the tests of the package."""
+    thing = named(name)
+    described = type(thing) if not (inspect.isclass(thing) or inspect.isfunction(thing)) else thing
+    assert ">>> " in (described.__doc__ or "")
+
+
+def test_the_reference_page_has_every_public_name_and_no_other() -> None:
+    """What can be imported can be looked up."""
+    assert {id(named(name)) for name in on_the_reference_page()} == {
+        id(named(name)) for name in public_names()
+    }
+
+
+def test_what_public_names_take_and_return_is_public() -> None:
+    """A type that a user meets can be imported, or its docstring says that it is not meant to be."""
+    public = {id(named(name)) for name in public_names()}
+    hidden = {
+        f"{found.__module__}.{found.__qualname__}": sorted(where)
+        for found, where in reached_types().items()
+        if id(found) not in public and NOT_FOR_IMPORT not in (found.__doc__ or "")
+    }
+    assert hidden == {}

@@ -18,7 +18,13 @@ UNAUTHENTICATED = "system:unauthenticated"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks. ``groups`` is complete: it holds system:authenticated or its opposite."""
+    """Who asks. ``groups`` is complete: it holds system:authenticated or its opposite.
+
+    >>> access = Access()
+    >>> token = access.add_user("alice", groups=["devs"])
+    >>> access.user_of(token).groups
+    ('devs', 'system:authenticated')
+    """
 
     name: str
     groups: tuple[str, ...] = ()
@@ -33,7 +39,10 @@ UNSECURED = User("system:unsecured", (MASTERS, AUTHENTICATED))
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether it is allowed, and by what."""
+    """Whether it is allowed, and by what.
+
+    Not for import.
+    """
 
     allowed: bool
     reason: str = ""
@@ -60,6 +69,9 @@ class Rule:
     ``resources`` are named as in RBAC: ``widgets``, ``widgets/status``, ``*/scale``.
     A rule with ``namespaces`` does not reach requests at the cluster scope, one with
     ``names`` only requests for those names.
+
+    >>> Access().deny("alice", verbs="list", resources="widgets", groups="ex.io").verbs
+    ('list',)
     """
 
     allows: bool
