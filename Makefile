@@ -5,9 +5,12 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 PYTEST_ARGS ?=
 LOWEST := .venv-lowest
+NEWEST := .venv-newest
+# Every room without what takes a real API server, minutes, or a machine to itself.
+FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/simulation --ignore tests/test_benchmarks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint typecheck rooms coverage test-lowest soak bench kube clean
+.PHONY: help demo test check lint typecheck rooms docs coverage test-lowest test-hostile newest wheel soak bench kube clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +21,7 @@ demo: $(VENV)/ready ## see it work: an embedded API server, examples/crd, and an
 test: $(VENV)/ready ## run every test but soak and benchmarks (real-server tests need KUBEBUILDER_ASSETS)
 	$(BIN)/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
 
-check: lint typecheck rooms coverage ## lint, types, rooms, and the tests once with coverage
+check: lint typecheck rooms docs coverage ## lint, types, rooms, docs, and the tests once with coverage
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -30,6 +33,10 @@ typecheck: $(VENV)/ready
 rooms: $(VENV)/ready
 	$(BIN)/lint-imports
 
+docs: $(VENV)/ready ## make a site of the documentation, for build/docs/index.html; warnings are errors
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -b html -c docs -d build/doctrees . build/docs
+	@echo "The documentation is in build/docs/index.html."
+
 coverage: $(VENV)/ready
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
@@ -37,6 +44,19 @@ coverage: $(VENV)/ready
 
 test-lowest: $(LOWEST)/ready ## run the tests with the lowest versions of the dependencies that are allowed
 	$(LOWEST)/bin/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
+
+test-hostile: $(VENV)/ready ## run the fast tests without a network, a home, colours, width, Unicode or rights
+	tests/environments/hostile $(BIN)/pytest -n $(WORKERS) $(FAST)
+
+newest: $(NEWEST)/ready ## run the fast tests on Python 3.14 (the one on PATH, or one that Maven brings)
+	$(NEWEST)/bin/pytest -n $(WORKERS) $(FAST)
+
+wheel: $(VENV)/ready ## build the wheel into dist/, check it, and run the README's first script from it
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist . > $(VENV)/build.txt 2>&1 || { cat $(VENV)/build.txt; exit 1; }
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	@$(BIN)/python -m tests.environments.wheel dist/*.whl
 
 soak: $(VENV)/ready ## run the tests that take minutes
 	$(BIN)/pytest -m soak --timeout 3600 $(PYTEST_ARGS)
@@ -48,7 +68,7 @@ kube: ## build etcd, kube-apiserver and kubectl for the real-server tests (needs
 	@tests/kube/build
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(NEWEST) .newest build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # A virtual environment with this folder installed in it, for editing. Python says why it cannot, if it cannot.
 define new-venv
@@ -68,4 +88,10 @@ $(LOWEST)/ready: setup.cfg pyproject.toml tests/lowest_versions.py
 	@echo "Installing the lowest versions into $(@D) ..."
 	@$(@D)/bin/python tests/lowest_versions.py setup.cfg > $(@D)/lowest.txt
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(@D)/lowest.txt --editable '.[dev]'
+	@touch $@
+
+$(NEWEST)/ready: setup.cfg pyproject.toml tests/environments/newest
+	@python=$$(tests/environments/newest .newest) && "$$python" -m venv --clear $(@D)
+	@echo "Installing into $(@D) ..."
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@

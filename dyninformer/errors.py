@@ -228,8 +228,8 @@ class SelectorError(DynInformerError, ValueError):
     ...     try:
     ...         pods.lister.list("app in shop")
     ...     except SelectorError as error:
-    ...         print("found 'shop', expected: '('" in str(error))
-    True
+    ...         print(error)
+    unable to parse requirement: found 'shop' expected: '('
     """
 
 

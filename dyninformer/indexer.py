@@ -18,9 +18,9 @@ class Store:
 
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
-    >>> with ApiServer() as server, open_informer("v1/namespaces", client=server.client()) as namespaces:
-    ...     print(namespaces.informer.store.get_by_key("nowhere"))
-    ...     namespaces.informer.store.get_by_key("default")["kind"]
+    >>> with ApiServer() as server, open_informer("v1/namespaces", client=server.client()) as found:
+    ...     print(found.informer.store.get_by_key("nowhere"))
+    ...     found.informer.store.get_by_key("default")["kind"]
     None
     'Namespace'
     """

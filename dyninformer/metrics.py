@@ -27,11 +27,13 @@ COUNTERS: Final = {
     "dropped_events": "Events that a stop left undelivered, by handler",
     "resyncs_skipped": "Resyncs skipped since the handler had not finished the last, by handler",
 }
+"""What is counted, by the name that ``count`` is called with."""
 GAUGES: Final = {
     "objects": "Objects in the cache",
     "synced": "1 once the first whole state is there",
     "backlog": "Events waiting for a handler, by handler",
 }
+"""What is measured, by the name that ``gauge`` is called with."""
 
 
 class Metrics(Protocol):

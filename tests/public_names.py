@@ -75,9 +75,9 @@ def _annotated(thing: Any, name: str, made_by_users: bool) -> Iterator[tuple[str
             continue
         yield name, each
         for attribute, value in vars(each).items():
-            if attribute == "__init__" and made_by_users or not attribute.startswith("_"):
-                if function := _function(value):
-                    yield f"{name}.{attribute}", function
+            used = made_by_users if attribute == "__init__" else not attribute.startswith("_")
+            if used and (function := _function(value)):
+                yield f"{name}.{attribute}", function
 
 
 def _function(value: Any) -> Any:

@@ -52,7 +52,10 @@ Names = str | Iterable[str]
 
 
 class What(TypedDict, total=False):
-    """What a rule is about, as in `Rule`; one text stands for a list of one."""
+    """What a rule is about, as in `Rule`; one text stands for a list of one.
+
+    Not for import.
+    """
 
     verbs: Names
     groups: Names

@@ -10,7 +10,7 @@ class ReadSettings:
     """How lists and watches are served; the defaults are those of kube-apiserver 1.36.
 
     >>> from dyninformer.testing import ApiServer
-    >>> with ApiServer(settings=ReadSettings(warm_up=0.5)) as server:
+    >>> with ApiServer(settings=ReadSettings(window_events=10)) as server:
     ...     len(server.list("namespaces"))
     4
     """
