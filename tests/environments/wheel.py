@@ -28,9 +28,9 @@ def try_out(wheel: Path, folder: Path) -> str:
     """What the README's first script prints, run in an environment that has this wheel alone."""
     script = next(snippet for snippet in snippets() if snippet.page == README)
     venv.create(folder / "venv", with_pip=True, symlinks=True)
-    python = folder / "venv" / "bin" / "python"
+    python = str(folder / "venv" / "bin" / "python")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, wheel], check=True)
+    subprocess.run([*pip, str(wheel)], check=True)
     with ApiServer() as server:
         server.install(ROOT / "examples" / "crd")
         kubeconfig = server.kubeconfig(folder / "kubeconfig")
