@@ -57,7 +57,7 @@ class Bell:
 
     def ring(self) -> None:
         """Have all who wait look again."""
-        for sleeper in tuple(self._sleepers):
+        for sleeper in self._sleepers.copy():
             # Woken before it is taken off: an interrupt between the two leaves it to the next
             # ring, and whoever rings at the same moment has it woken already.
             with suppress(RuntimeError):
