@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 PYTEST_ARGS ?=
 LOWEST := .venv-lowest
-NEWEST := .venv-newest
+NEWEST_PYTHON := .venv-3.14
 # Every room without what takes a real API server, minutes, or a machine to itself.
 FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/simulation --ignore tests/test_benchmarks.py
 
@@ -48,8 +48,8 @@ test-lowest: $(LOWEST)/ready ## run the tests with the lowest versions of the de
 test-hostile: $(VENV)/ready ## run the fast tests without a network, a home, colours, width, Unicode or rights
 	tests/environments/hostile $(BIN)/pytest -n $(WORKERS) $(FAST)
 
-newest: $(NEWEST)/ready ## run the fast tests on Python 3.14 (the one on PATH, or one that Maven brings)
-	$(NEWEST)/bin/pytest -n $(WORKERS) $(FAST)
+newest: $(NEWEST_PYTHON)/ready ## run the fast tests on Python 3.14 (the one on PATH, or one that Maven brings)
+	$(NEWEST_PYTHON)/bin/pytest -n $(WORKERS) $(FAST)
 
 wheel: $(VENV)/ready ## build the wheel into dist/, check it, and run the README's first script from it
 	@rm -rf dist
@@ -68,7 +68,7 @@ kube: ## build etcd, kube-apiserver and kubectl for the real-server tests (needs
 	@tests/kube/build
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(LOWEST) $(NEWEST) .newest build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(NEWEST_PYTHON) .python-3.14 build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # A virtual environment with this folder installed in it, for editing. Python says why it cannot, if it cannot.
 define new-venv
@@ -90,8 +90,8 @@ $(LOWEST)/ready: setup.cfg pyproject.toml tests/lowest_versions.py
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(@D)/lowest.txt --editable '.[dev]'
 	@touch $@
 
-$(NEWEST)/ready: setup.cfg pyproject.toml tests/environments/newest
-	@python=$$(tests/environments/newest .newest) && "$$python" -m venv --clear $(@D)
+$(NEWEST_PYTHON)/ready: setup.cfg pyproject.toml tests/environments/newest
+	@python=$$(tests/environments/newest .python-3.14) && "$$python" -m venv --clear $(@D)
 	@echo "Installing into $(@D) ..."
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@

@@ -2,16 +2,15 @@
 
 `threading.Condition`, and `threading.Event` with it, take and free their lock in Python
 code: an interrupt (Ctrl-C) between two of its bytecodes leaves the lock taken for ever, and
-with it stands every thread that wants to wake the waiter. Up to Python 3.13 nothing comes
-between taking a lock of C and the block of its ``with``; in 3.14 an interrupt does. So the
-waits here have no lock that two threads take: what they share is a set, and each of its
-operations is one step of C.
+with it stands every thread that wants to wake the waiter. Here ``with`` is only used on
+locks of C, which nothing can come between, and nobody holds one while it waits.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -50,19 +49,23 @@ class Deadline:
 
 
 class Bell:
-    """Wakes whoever waits for a condition to become true. Every method: from any thread."""
+    """Wakes whoever waits for a condition to become true. Every method: from any thread.
+
+    It has no lock, so that a finalizer or a signal handler may ring at any point, and whoever
+    rings may hold any lock: a deque's append, popleft and remove are one step each.
+    """
 
     def __init__(self) -> None:
-        self._sleepers: set[threading.Lock] = set()  # each is taken until it is woken
+        self._sleepers: deque[threading.Lock] = deque()
 
     def ring(self) -> None:
         """Have all who wait look again."""
-        for sleeper in self._sleepers.copy():
-            # Woken before it is taken off: an interrupt between the two leaves it to the next
-            # ring, and whoever rings at the same moment has it woken already.
-            with suppress(RuntimeError):
-                sleeper.release()
-            self._sleepers.discard(sleeper)
+        for _ in range(len(self._sleepers)):  # who comes later looks again by himself
+            try:
+                sleeper = self._sleepers.popleft()
+            except IndexError:
+                return  # somebody else rings, and wakes the rest
+            sleeper.release()
 
     def wait_for(self, condition: Callable[[], bool], timeout: float | None = None) -> bool:
         """Wait until the condition is true, as it is looked at after each ring.
@@ -74,14 +77,15 @@ class Bell:
             sleeper = threading.Lock()
             sleeper.acquire()
             try:
-                self._sleepers.add(sleeper)
+                self._sleepers.append(sleeper)
                 # Looked at again: it may have come true before there was anybody to wake.
                 if condition():
                     return True
                 if not sleeper.acquire(timeout=bearable(deadline.left)):
                     return condition()
             finally:
-                self._sleepers.discard(sleeper)
+                with suppress(ValueError):  # it was woken
+                    self._sleepers.remove(sleeper)
         return True
 
 
