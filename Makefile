@@ -5,12 +5,15 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 PYTEST_ARGS ?=
 LOWEST := .venv-lowest
-NEWEST := .venv-newest
+PRERELEASES := .venv-prereleases
 # The tests of what talks to urllib3 and the official client, which move on without us.
-NEWEST_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_opening.py tests/test_factory.py
+PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_opening.py tests/test_factory.py
+NEWEST_PYTHON := .venv-3.14
+# Every room without what takes a real API server, minutes, or a machine to itself.
+FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/simulation --ignore tests/test_benchmarks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint typecheck rooms coverage test-lowest test-newest soak bench kube clean
+.PHONY: help demo test check lint typecheck rooms docs coverage test-lowest test-hostile test-prereleases newest wheel soak bench kube clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +24,7 @@ demo: $(VENV)/ready ## see it work: an embedded API server, examples/crd, and an
 test: $(VENV)/ready ## run every test but soak and benchmarks (real-server tests need KUBEBUILDER_ASSETS)
 	$(BIN)/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
 
-check: lint typecheck rooms coverage ## lint, types, rooms, and the tests once with coverage
+check: lint typecheck rooms docs coverage ## lint, types, rooms, docs, and the tests once with coverage
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -33,6 +36,10 @@ typecheck: $(VENV)/ready
 rooms: $(VENV)/ready
 	$(BIN)/lint-imports
 
+docs: $(VENV)/ready ## make a site of the documentation, for build/docs/index.html; warnings are errors
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -b html -c docs -d build/doctrees . build/docs
+	@echo "The documentation is in build/docs/index.html."
+
 coverage: $(VENV)/ready
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
@@ -41,8 +48,21 @@ coverage: $(VENV)/ready
 test-lowest: $(LOWEST)/ready ## run the tests with the lowest versions of the dependencies that are allowed
 	$(LOWEST)/bin/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
 
-test-newest: $(NEWEST)/ready ## run the tests of connections with the newest pre-releases of urllib3 and kubernetes
-	$(NEWEST)/bin/pytest -n $(WORKERS) -m "not soak and not real" $(PYTEST_ARGS) $(NEWEST_TESTS)
+test-prereleases: $(PRERELEASES)/ready ## run the tests of connections with the newest pre-releases of urllib3 and kubernetes
+	$(PRERELEASES)/bin/pytest -n $(WORKERS) -m "not soak and not real" $(PYTEST_ARGS) $(PRERELEASE_TESTS)
+
+test-hostile: $(VENV)/ready ## run the fast tests without a network, a home, colours, width, Unicode or rights
+	tests/environments/hostile $(BIN)/pytest -n $(WORKERS) $(FAST)
+
+newest: $(NEWEST_PYTHON)/ready ## run the fast tests on Python 3.14 (the one on PATH, or one that Maven brings)
+	$(NEWEST_PYTHON)/bin/pytest -n $(WORKERS) $(FAST)
+
+wheel: $(VENV)/ready ## build the wheel into dist/, check it, and run the README's first script from it
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist . > $(VENV)/build.txt 2>&1 || { cat $(VENV)/build.txt; exit 1; }
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	@$(BIN)/python -m tests.environments.wheel dist/*.whl
 
 soak: $(VENV)/ready ## run the tests that take minutes
 	$(BIN)/pytest -m soak --timeout 3600 $(PYTEST_ARGS)
@@ -54,7 +74,7 @@ kube: ## build etcd, kube-apiserver and kubectl for the real-server tests (needs
 	@tests/kube/build
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(LOWEST) $(NEWEST) build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(PRERELEASES) $(NEWEST_PYTHON) .python-3.14 build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # A virtual environment with this folder installed in it, for editing. Python says why it cannot, if it cannot.
 define new-venv
@@ -76,10 +96,16 @@ $(LOWEST)/ready: setup.cfg pyproject.toml tests/lowest_versions.py
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(@D)/lowest.txt --editable '.[dev]'
 	@touch $@
 
-$(NEWEST)/ready: setup.cfg pyproject.toml
+$(PRERELEASES)/ready: setup.cfg pyproject.toml
 	$(new-venv)
 	@echo "Installing the newest urllib3 and kubernetes into $(@D) ..."
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --pre urllib3 kubernetes
 	@$(@D)/bin/python -m pip list --disable-pip-version-check | grep -E '^(urllib3|kubernetes) '
+	@touch $@
+
+$(NEWEST_PYTHON)/ready: setup.cfg pyproject.toml tests/environments/newest
+	@python=$$(tests/environments/newest .python-3.14) && "$$python" -m venv --clear $(@D)
+	@echo "Installing into $(@D) ..."
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@

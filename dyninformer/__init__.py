@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from dyninformer.lazy import look_up
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
+    from dyninformer.controller import Controller
     from dyninformer.delivery.events import Change, Event, EventType
     from dyninformer.delivery.registration import Registration
     from dyninformer.delivery.stream import EventStream
+    from dyninformer.discovery import Discovery, PrinterColumn, ResolvedResource
     from dyninformer.errors import (
         AmbiguousResourceError,
         CacheSyncError,
@@ -31,10 +35,13 @@ if TYPE_CHECKING:
         WaitTimeoutError,
     )
     from dyninformer.factory import DynamicSharedInformerFactory
+    from dyninformer.follow import Follower
+    from dyninformer.indexer import Indexer, Store
     from dyninformer.informer import SharedIndexInformer
     from dyninformer.lister import GenericLister, GenericNamespaceLister
+    from dyninformer.metrics import Metrics
     from dyninformer.opening import OpenInformer, open_informer
-    from dyninformer.options import DROP, ListOptions, ResourceOptions
+    from dyninformer.options import DROP, Drop, ListOptions, ResourceOptions
     from dyninformer.registry import GenericInformer
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.jsonpath import JSONPath, compound, jsonpath_index
@@ -49,15 +56,20 @@ __all__ = [
     "CacheSyncError",
     "Change",
     "ConfigError",
+    "Controller",
+    "Discovery",
+    "Drop",
     "DynInformerError",
     "DynamicSharedInformerFactory",
     "Event",
     "EventStream",
     "EventType",
+    "Follower",
     "GenericInformer",
     "GenericLister",
     "GenericNamespaceLister",
     "GroupVersionResource",
+    "Indexer",
     "InformerState",
     "InformerStatus",
     "InformerTrouble",
@@ -65,20 +77,25 @@ __all__ = [
     "JSONPathError",
     "JSONPathWarning",
     "ListOptions",
+    "Metrics",
     "NotSyncedWarning",
     "ObjectNotFoundError",
     "OpenInformer",
     "OptionsConflictError",
+    "PrinterColumn",
     "Registration",
+    "ResolvedResource",
     "ResourceOptions",
     "SelectorError",
     "SharedIndexInformer",
     "StoppedError",
+    "Store",
     "SyncResult",
     "UnknownIndexError",
     "UnknownResourceError",
     "UnreachableError",
     "WaitTimeoutError",
+    "__version__",
     "compound",
     "jsonpath_index",
     "open_informer",
@@ -86,6 +103,15 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Controller": "controller",
+    "Discovery": "discovery",
+    "PrinterColumn": "discovery",
+    "ResolvedResource": "discovery",
+    "Drop": "options",
+    "Follower": "follow",
+    "Indexer": "indexer",
+    "Store": "indexer",
+    "Metrics": "metrics",
     "Change": "delivery.events",
     "Event": "delivery.events",
     "EventType": "delivery.events",

@@ -20,7 +20,14 @@ class Runs(Protocol):
 
 
 class Controller:
-    """An informer as client-go's Controller."""
+    """An informer as client-go's Controller.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("v1/pods", client=server.client()) as pods:
+    ...     pods.informer.controller.has_synced()
+    True
+    """
 
     def __init__(self, informer: Runs) -> None:
         self._informer = informer

@@ -41,11 +41,31 @@ class DynInformerError(Exception):
 
 
 class ConfigError(DynInformerError, ValueError):
-    """No usable configuration: what was looked for, where, and what to do."""
+    """No usable configuration: what was looked for, where, and what to do.
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> try:
+    ...     DynamicSharedInformerFactory(kubeconfig="/nowhere/config")
+    ... except ConfigError as error:
+    ...     print("/nowhere/config" in str(error))
+    True
+    """
 
 
 class UnreachableError(DynInformerError, ConnectionError):
-    """The API server could not be asked, or did not answer."""
+    """The API server could not be asked, or did not answer.
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> from dyninformer.testing.faults import Refuse
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     with server.faults.add(Refuse()):
+    ...         try:
+    ...             factory.for_resource("Widget")  # only the server knows which one is meant
+    ...         except UnreachableError as error:
+    ...             print("connection refused" in str(error))
+    True
+    """
 
 
 class UnknownResourceError(DynInformerError, LookupError):
@@ -63,7 +83,26 @@ class UnknownResourceError(DynInformerError, LookupError):
 
 
 class AmbiguousResourceError(DynInformerError, LookupError):
-    """The name fits resources of several groups; the message names them."""
+    """The name fits resources of several groups; the message names them.
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> def crd(group):
+    ...     version = {"name": "v1", "served": True, "storage": True, "schema": {
+    ...         "openAPIV3Schema": {"type": "object"}}}
+    ...     return {
+    ...         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    ...         "metadata": {"name": f"gizmos.{group}"},
+    ...         "spec": {"group": group, "scope": "Cluster", "versions": [version],
+    ...                  "names": {"plural": "gizmos", "kind": "Gizmo"}}}
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     server.install([crd("a.io"), crd("b.io")])
+    ...     try:
+    ...         factory.for_resource("Gizmo")
+    ...     except AmbiguousResourceError as error:
+    ...         print("gizmos.a.io and gizmos.b.io" in str(error))
+    True
+    """
 
 
 class ObjectNotFoundError(DynInformerError, LookupError):
@@ -81,15 +120,47 @@ class ObjectNotFoundError(DynInformerError, LookupError):
 
 
 class UnknownIndexError(DynInformerError, LookupError):
-    """The informer has no index of that name; the message lists those it has."""
+    """The informer has no index of that name; the message lists those it has.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("v1/pods", client=server.client()) as pods:
+    ...     try:
+    ...         pods.lister.by_index("by-node", "worker-1")
+    ...     except UnknownIndexError as error:
+    ...         print("namespace" in str(error))
+    True
+    """
 
 
 class OptionsConflictError(DynInformerError, ValueError):
-    """Asked for with other options than before; the message names both."""
+    """Asked for with other options than before; the message names both.
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     shop = factory.for_resource("v1/pods", label_selector="app=shop")
+    ...     try:
+    ...         factory.for_resource("v1/pods", label_selector="app=mail")
+    ...     except OptionsConflictError as error:
+    ...         print("app=shop" in str(error), "app=mail" in str(error))
+    True True
+    """
 
 
 class StoppedError(DynInformerError, RuntimeError):
-    """What was asked needs a running factory or informer, and this one has stopped."""
+    """What was asked needs a running factory or informer, and this one has stopped.
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     ended = factory.shutdown(timeout=5)
+    ...     try:
+    ...         factory.start()
+    ...     except StoppedError as error:
+    ...         print(error)
+    this factory has been shut down: make a new one
+    """
 
 
 class CacheSyncError(DynInformerError, TimeoutError):
@@ -149,12 +220,40 @@ class JSONPathError(DynInformerError, ValueError):
 
 
 class SelectorError(DynInformerError, ValueError):
-    """A label or field selector that cannot be used, in the API server's words."""
+    """A label or field selector that cannot be used, in the API server's words.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("v1/pods", client=server.client()) as pods:
+    ...     try:
+    ...         pods.lister.list("app in shop")
+    ...     except SelectorError as error:
+    ...         print(error)
+    unable to parse requirement: found 'shop' expected: '('
+    """
 
 
 class JSONPathWarning(UserWarning):
-    """A path that parses, but can hardly be meant: it finds nothing, or something else."""
+    """A path that parses, but can hardly be meant: it finds nothing, or something else.
+
+    >>> import warnings
+    >>> from dyninformer import JSONPath
+    >>> with warnings.catch_warnings(record=True, action="always") as warned:
+    ...     path = JSONPath(".metadata.labels['app.kubernetes.io/name']")
+    >>> [warning.category.__name__ for warning in warned]
+    ['JSONPathWarning']
+    """
 
 
 class NotSyncedWarning(UserWarning):
-    """A read before the first sync: what it says is not yet the cluster's state."""
+    """A read before the first sync: what it says is not yet the cluster's state.
+
+    >>> import warnings
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     pods = factory.for_resource("v1/pods")
+    ...     with warnings.catch_warnings(record=True, action="always") as warned:
+    ...         print(pods.lister.list(), warned[0].category.__name__)
+    [] NotSyncedWarning
+    """

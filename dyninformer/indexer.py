@@ -14,7 +14,16 @@ Texts: TypeAlias = list[str]
 
 
 class Store:
-    """The cache by key. Objects returned are the caller's own."""
+    """The cache by key. Objects returned are the caller's own.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("v1/namespaces", client=server.client()) as found:
+    ...     print(found.informer.store.get_by_key("nowhere"))
+    ...     found.informer.store.get_by_key("default")["kind"]
+    None
+    'Namespace'
+    """
 
     def __init__(self, store: room.Store) -> None:
         self._store = store
@@ -54,6 +63,18 @@ class Indexer(Store):
     An index function is a JSONPath, as text or made by ``jsonpath_index`` or
     ``compound``, or a callable from an object to strings. ``namespace`` is always there.
     ``add_indexers`` is the informer's, which knows whether it has stopped (S16).
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> by_phase = {"by-phase": "{.status.phase}"}
+    >>> with ApiServer() as server, open_informer(
+    ...     "v1/namespaces", client=server.client(), indexers=by_phase
+    ... ) as namespaces:
+    ...     indexer = namespaces.informer.indexer
+    ...     print(indexer.list_index_func_values("by-phase"))
+    ...     len(indexer.index_keys("by-phase", "Active"))
+    ['Active']
+    4
     """
 
     def __init__(

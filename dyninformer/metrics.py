@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
 
 _log = logging.getLogger(__name__)
+__all__ = ["COUNTERS", "GAUGES", "Metrics", "PrometheusMetrics"]
 
 COUNTERS: Final = {
     "requests": "Requests to the API server, by verb and code",
@@ -33,17 +34,40 @@ COUNTERS: Final = {
     "dropped_events": "Events that a stop left undelivered, by handler",
     "resyncs_skipped": "Resyncs skipped since the handler had not finished the last, by handler",
 }
+"""What is counted, by the name that ``count`` is called with."""
 GAUGES: Final = {
     "objects": "Objects in the cache",
     "synced": "1 once the first whole state is there",
     "backlog": "Events waiting for a handler, by handler",
 }
+"""What is measured, by the name that ``gauge`` is called with."""
 
 
 class Metrics(Protocol):
     """Told of all in `COUNTERS` and `GAUGES`, from many threads.
 
     What it raises is logged, once for each name, and harms nobody.
+
+    A class of your own needs the two methods, and nothing else:
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> class Relists:
+    ...     seen = 0
+    ...
+    ...     def count(self, name, gvr, amount=1, **labels):
+    ...         self.seen += amount if name == "relists" else 0
+    ...
+    ...     def gauge(self, name, gvr, value, **labels):
+    ...         pass
+    >>> relists = Relists()
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(
+    ...     server.client(), metrics=relists
+    ... ) as factory:
+    ...     pods = factory.for_resource("v1/pods")
+    ...     synced = factory.sync(timeout=30)
+    >>> relists.seen
+    1
     """
 
     def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
@@ -119,6 +143,14 @@ class PrometheusMetrics:
     """Metrics as prometheus-client has them, each named ``dyninformer_...``.
 
     ``registry`` is by default the client's global one.
+
+    >>> from prometheus_client import CollectorRegistry, generate_latest
+    >>> from dyninformer import GroupVersionResource
+    >>> registry = CollectorRegistry()
+    >>> metrics = PrometheusMetrics(registry)
+    >>> metrics.gauge("objects", GroupVersionResource("", "v1", "pods"), 3)
+    >>> registry.get_sample_value("dyninformer_objects", {"resource": "pods.v1"})
+    3.0
     """
 
     def __init__(self, registry: Any = None) -> None:

@@ -21,7 +21,10 @@ _GRACE = 0.5
 
 
 class Shared:
-    """One of a factory, or of an informer that stands alone."""
+    """One of a factory, or of an informer that stands alone.
+
+    Not for import.
+    """
 
     def __init__(self, source: Source, metrics: Metrics) -> None:
         self.owner = object()

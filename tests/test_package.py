@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
 import dyninformer
 from dyninformer import testing
+from tests.public_names import (
+    NOT_FOR_IMPORT,
+    named,
+    on_the_reference_page,
+    public_names,
+    reached_types,
+)
 
 
 @pytest.mark.parametrize("package", [dyninformer, testing])
@@ -47,3 +57,46 @@ def test_the_public_names_import_no_client_and_no_display() -> None:
     """Every name can be had without the official client, rich, pandas or jsonpath-ng."""
     found = imported_by("from dyninformer import *")
     assert found & {"kubernetes", "rich", "pandas", "jsonpath_ng", "yaml"} == set()
+
+
+def test_the_version_has_one_source() -> None:
+    """The package, the installed distribution, the command and the User-Agent say the same."""
+    assert version("dyninformer") == dyninformer.__version__
+    command = [str(Path(sys.executable).parent / "dyninformer"), "--version"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert said == f"dyninformer {dyninformer.__version__}\n"
+    with (
+        testing.ApiServer() as server,
+        dyninformer.open_informer("v1/pods", kubeconfig=server.kubeconfig()),
+    ):
+        agents = {each.user_agent for each in server.requests}
+    assert agents == {f"dyninformer/{dyninformer.__version__}"}
+
+
+@pytest.mark.parametrize("name", [*public_names()])
+def test_a_public_name_says_what_it_is_and_shows_it(name: str) -> None:
+    """It has a docstring with an example, which runs as a doctest; faults share their package's."""
+    thing = named(name)
+    if isinstance(thing, dict):
+        return  # a table of names, which has no docstring of its own
+    described = thing if inspect.isclass(thing) or inspect.isfunction(thing) else type(thing)
+    assert described.__doc__
+    assert name.startswith("dyninformer.testing.faults.") or ">>> " in described.__doc__
+
+
+def test_the_reference_page_has_every_public_name_and_no_other() -> None:
+    """What can be imported can be looked up."""
+    assert {id(named(name)) for name in on_the_reference_page()} == {
+        id(named(name)) for name in public_names()
+    }
+
+
+def test_what_public_names_take_and_return_is_public() -> None:
+    """A type that a user meets can be imported, or its docstring says that it is not for that."""
+    public = {id(named(name)) for name in public_names()}
+    hidden = {
+        f"{found.__module__}.{found.__qualname__}": sorted(where)
+        for found, where in reached_types().items()
+        if id(found) not in public and NOT_FOR_IMPORT not in (found.__doc__ or "")
+    }
+    assert hidden == {}

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dyninformer import __version__
 from dyninformer.cli.failing import reported
 
 _EPILOG = (
@@ -88,9 +89,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version  # noqa: PLC0415 - only for this
-
-        typer.echo(f"dyninformer {version('dyninformer')}")
+        typer.echo(f"dyninformer {__version__}")
         raise typer.Exit
 
 

@@ -17,7 +17,11 @@ _SPECIAL = re.compile(r"[^\w/-]", re.ASCII)
 
 
 class Change(NamedTuple):
-    """One value that differs. ``path`` is a JSONPath in kubectl's dialect; None where absent."""
+    """One value that differs. ``path`` is a JSONPath in kubectl's dialect; None where absent.
+
+    >>> str(Change(".spec.replicas", 1, 2).path)
+    '.spec.replicas'
+    """
 
     path: str
     old: Any

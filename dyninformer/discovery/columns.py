@@ -12,7 +12,11 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 
 
 class PrinterColumn(NamedTuple):
-    """One column. A priority above 0 is for wide tables."""
+    """One column. A priority above 0 is for wide tables.
+
+    >>> PrinterColumn("Ready", "string", ".status.ready").priority
+    0
+    """
 
     name: str
     type: str

@@ -40,6 +40,13 @@ class Discovery:
     Nothing is asked when it is made. However many ask at once, one of them asks the server;
     with the aggregated form, and an answer that has not changed, that costs two small
     requests. ``owner`` is whose code the threads of the old form run (S11).
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     found = factory.discovery.resolve("deploy")
+    >>> str(found.gvr), found.namespaced
+    ('deployments.v1.apps', True)
     """
 
     def __init__(

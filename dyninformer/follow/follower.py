@@ -48,6 +48,13 @@ class Follower:
     A resource that goes is told as DELETED, object by object; after the last one the
     informer is removed from the factory, if a follower brought it there. At most ten read
     their first state at a time. Every method may be called from any thread.
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     follower = factory.follow("namespaces")
+    ...     print(follower.wait_for_sync(timeout=30), *follower.resources())
+    True namespaces.v1
     """
 
     def __init__(

@@ -34,6 +34,7 @@ class Strip:
     """A transform that removes what some paths of keys lead to. Made by ``strip``.
 
     Two of the same paths are equal.
+    Not for import.
     """
 
     def __init__(self, ways: tuple[Names, ...]) -> None:

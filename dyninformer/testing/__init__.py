@@ -21,32 +21,51 @@ from typing import TYPE_CHECKING, Any
 from dyninformer.lazy import look_up
 
 if TYPE_CHECKING:
+    from dyninformer.testing.api.access import Access, Rule, User
     from dyninformer.testing.api_server import ApiServer
     from dyninformer.testing.clock import ManualClock
+    from dyninformer.testing.cluster.cluster import Snapshot
     from dyninformer.testing.cluster.read_settings import ReadSettings
     from dyninformer.testing.control_plane import ControlPlane
     from dyninformer.testing.http.limits import Limits
     from dyninformer.testing.in_process import InProcessServer
+    from dyninformer.testing.messages import Request
+    from dyninformer.testing.reply import Reply
+    from dyninformer.testing.request_log import LoggedRequest
     from dyninformer.testing.status import ApiError
 
 __all__ = [
+    "Access",
     "ApiError",
     "ApiServer",
     "ControlPlane",
     "InProcessServer",
     "Limits",
+    "LoggedRequest",
     "ManualClock",
     "ReadSettings",
+    "Reply",
+    "Request",
+    "Rule",
+    "Snapshot",
+    "User",
 ]
 
 _HOMES = {
+    "Access": "api.access",
     "ApiError": "status",
     "ApiServer": "api_server",
     "ControlPlane": "control_plane",
     "InProcessServer": "in_process",
     "Limits": "http.limits",
+    "LoggedRequest": "request_log",
     "ManualClock": "clock",
     "ReadSettings": "cluster.read_settings",
+    "Reply": "reply",
+    "Request": "messages",
+    "Rule": "api.access",
+    "Snapshot": "cluster.cluster",
+    "User": "api.access",
 }
 
 

@@ -56,6 +56,10 @@ class ControlPlane(ObjectDoor):
 
     ``users`` maps names to their groups; `token_for` gives each one's bearer token.
     ``apiserver_flags`` are added to the command line of kube-apiserver.
+
+    >>> def test_a_namespace_is_there():
+    ...     with ControlPlane() as server:  # needs the programs that KUBEBUILDER_ASSETS names
+    ...         assert server.get("namespaces/default")["status"]["phase"] == "Active"
     """
 
     def __init__(

@@ -56,6 +56,7 @@ class Exchange:
     ``instead``, when set, is what happens in place of an HTTP answer: raw bytes,
     pauses, an ending. ``cut`` ends the body of a Response after so many bytes, behind a
     head that promised all of it. ``frame`` is the size of the chunks of the body.
+    Not for import.
     """
 
     request: Request

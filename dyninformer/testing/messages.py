@@ -16,6 +16,10 @@ class Request:
 
     ``path`` is percent-decoded, ``query`` keeps order and repeats (the first of a
     name counts, as on the real server), header names are lower case.
+
+    >>> from dyninformer.testing import InProcessServer
+    >>> InProcessServer().send(Request("GET", "/version")).status
+    200
     """
 
     method: str

@@ -25,6 +25,11 @@ class Reply:
 
     No time passes but in `read`. A connection that breaks raises: ConnectionResetError
     for a reset, ConnectionAbortedError for one closed too early.
+
+    >>> from dyninformer.testing import InProcessServer
+    >>> reply = InProcessServer().get_path("/version")
+    >>> reply.status, b"gitVersion" in reply.read()
+    (200, True)
     """
 
     def __init__(self, exchange: Exchange, server: InProcessServer) -> None:

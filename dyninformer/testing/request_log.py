@@ -12,7 +12,15 @@ from dyninformer.testing.messages import Query, Request
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """One request as it came in. It holds no headers but the user agent: no tokens."""
+    """One request as it came in. It holds no headers but the user agent: no tokens.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     with open_informer("v1/pods", client=server.client()):
+    ...         print(*{(each.verb, each.info.resource) for each in server.requests})
+    ('watch', 'pods')
+    """
 
     at: float
     """The server's time, in seconds since 1970."""

@@ -17,6 +17,14 @@ class ApiError(DynInformerError):
     ``details`` None leaves the field out, ``reason`` None does too (a bare 500).
     ``text`` replaces the Status by a text/plain body (an unknown path, an overload).
     ``delay`` is how many seconds the real server takes to say so: the carrier waits as long.
+
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     try:
+    ...         server.get("namespaces/nowhere")
+    ...     except ApiError as error:
+    ...         print(error.code, error.reason)
+    404 NotFound
     """
 
     def __init__(

@@ -6,9 +6,9 @@ The official package is handed in as ``official``, which imports it on first use
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from dyninformer import __version__
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.watching.connections import Plumbing
 from dyninformer.watching.exchange import Guard, PrivateClient
@@ -114,7 +114,7 @@ class Environment:
         api: ApiClient = self._official().client.ApiClient(
             copy_of(self._loaded or self._read(), guard)
         )
-        api.user_agent = _user_agent()
+        api.user_agent = f"dyninformer/{__version__}"
         return api
 
     def _read(self) -> Configuration:
@@ -139,10 +139,3 @@ class Environment:
                 f"{self._place}, failed. Run it by hand to see why."
             )
         return configuration
-
-
-def _user_agent() -> str:
-    try:
-        return f"dyninformer/{version('dyninformer')}"
-    except PackageNotFoundError:
-        return "dyninformer"

@@ -14,7 +14,11 @@ __all__ = ["InformerState", "InformerStatus", "InformerTrouble", "merged"]
 
 
 class InformerState(StrEnum):
-    """What an informer is doing; a member compares equal to its text."""
+    """What an informer is doing; a member compares equal to its text.
+
+    >>> InformerState.WATCHING == "watching"
+    True
+    """
 
     WAITING = "waiting"
     """Not started, or about to ask."""

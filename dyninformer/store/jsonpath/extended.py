@@ -31,7 +31,10 @@ Values: TypeAlias = list[Any]
 
 
 class ExtendedExpression:
-    """An expression of jsonpath-ng's dialect, checked and made safe; immutable, thread-safe."""
+    """An expression of jsonpath-ng's dialect, checked and made safe; immutable, thread-safe.
+
+    Not for import.
+    """
 
     rest = False
 

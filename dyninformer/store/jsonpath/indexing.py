@@ -44,6 +44,10 @@ class PathIndex:
     """An index function: the values of one path, or the combinations of several.
 
     Immutable, for use from any thread. Two of the same paths are equal.
+
+    >>> by_node = PathIndex(".spec.nodeName")
+    >>> by_node({"spec": {"nodeName": "worker-1"}})
+    ['worker-1']
     """
 
     __slots__ = ("_projection", "paths")

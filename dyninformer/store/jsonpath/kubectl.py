@@ -23,7 +23,10 @@ Values: TypeAlias = list[Any]
 
 
 class KubectlExpression:
-    """A parsed template; immutable, for use from any thread."""
+    """A parsed template; immutable, for use from any thread.
+
+    Not for import.
+    """
 
     def __init__(
         self, text: str, template: Template, doubts: tuple[str, ...], *, allow_missing: bool

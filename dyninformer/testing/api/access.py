@@ -18,7 +18,13 @@ UNAUTHENTICATED = "system:unauthenticated"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks. ``groups`` is complete: it holds system:authenticated or its opposite."""
+    """Who asks. ``groups`` is complete: it holds system:authenticated or its opposite.
+
+    >>> access = Access()
+    >>> token = access.add_user("alice", groups=["devs"])
+    >>> access.user_of(token).groups
+    ('devs', 'system:authenticated')
+    """
 
     name: str
     groups: tuple[str, ...] = ()
@@ -33,7 +39,10 @@ UNSECURED = User("system:unsecured", (MASTERS, AUTHENTICATED))
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether it is allowed, and by what."""
+    """Whether it is allowed, and by what.
+
+    Not for import.
+    """
 
     allowed: bool
     reason: str = ""
@@ -43,7 +52,10 @@ Names = str | Iterable[str]
 
 
 class What(TypedDict, total=False):
-    """What a rule is about, as in `Rule`; one text stands for a list of one."""
+    """What a rule is about, as in `Rule`; one text stands for a list of one.
+
+    Not for import.
+    """
 
     verbs: Names
     groups: Names
@@ -60,6 +72,9 @@ class Rule:
     ``resources`` are named as in RBAC: ``widgets``, ``widgets/status``, ``*/scale``.
     A rule with ``namespaces`` does not reach requests at the cluster scope, one with
     ``names`` only requests for those names.
+
+    >>> Access().deny("alice", verbs="list", resources="widgets", groups="ex.io").verbs
+    ('list',)
     """
 
     allows: bool

@@ -21,7 +21,10 @@ _NAME_TERM = re.compile(r"\s*metadata\.name\s*={1,2}\s*([^,=!\s]+)\s*")
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """What is asked. For a path that is no resource only ``path`` and ``verb`` mean something."""
+    """What is asked. For a path that is no resource only ``path`` and ``verb`` mean something.
+
+    Not for import.
+    """
 
     path: str
     verb: str

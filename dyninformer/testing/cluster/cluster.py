@@ -34,7 +34,16 @@ _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """The whole stored state of a cluster at one moment. It is never changed."""
+    """The whole stored state of a cluster at one moment. It is never changed.
+
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     before = server.snapshot()
+    ...     server.install({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})
+    ...     server.restore(before)
+    ...     len(server.list("namespaces"))
+    4
+    """
 
     image: Image
 

@@ -99,7 +99,10 @@ class _Collection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Image:
-    """All that a log held at one moment. It is never changed, and may be loaded many times."""
+    """All that a log held at one moment. It is never changed, and may be loaded many times.
+
+    Not for import.
+    """
 
     revision: int
     compacted: int

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """How lists and watches are served; the defaults are those of kube-apiserver 1.36."""
+    """How lists and watches are served; the defaults are those of kube-apiserver 1.36.
+
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer(settings=ReadSettings(window_events=10)) as server:
+    ...     len(server.list("namespaces"))
+    4
+    """
 
     warm_up: float = 0.0
     """Seconds a watch cache stays cold after the first request that needs it (429 meanwhile)."""

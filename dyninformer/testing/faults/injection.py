@@ -18,7 +18,10 @@ Names = str | Iterable[str] | None
 
 
 class Run(Protocol):
-    """Runs a function on the thread that owns the state, and returns what it returns."""
+    """Runs a function on the thread that owns the state, and returns what it returns.
+
+    Not for import.
+    """
 
     def __call__(self, function: Callable[[], T], /) -> T:
         """Run it, and wait."""
@@ -26,7 +29,10 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a request must be to be struck; None is anything."""
+    """What a request must be to be struck; None is anything.
+
+    Not for import.
+    """
 
     verb: frozenset[str] | None = None
     resource: frozenset[str] | None = None

@@ -21,7 +21,10 @@ Handler = Callable[[Request], Answer]
 
 
 class World(Protocol):
-    """The state behind the server, for faults that change it; used on its own thread."""
+    """The state behind the server, for faults that change it; used on its own thread.
+
+    Not for import.
+    """
 
     def compact(self) -> int:
         """Make every resourceVersion that was handed out too old to start from."""
@@ -39,6 +42,7 @@ class Strike:
 
     ``applied`` becomes true when the request turns out to be one that the fault has to
     do with; ``on_hit`` is called each time it does something, which may be later.
+    Not for import.
     """
 
     exchange: Exchange
