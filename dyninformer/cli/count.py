@@ -1,30 +1,140 @@
-"""``count``: how many objects there are of each kind that a path tells apart."""
+"""``count``: how many objects there are, grouped by what paths find in them."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn, TypeAlias
 
 import typer
 
 from dyninformer.cli import arguments
-from dyninformer.cli.connection import Target
-from dyninformer.cli.connection_notices import ConnectionNotices
-from dyninformer.cli.counting import LiveCount
-from dyninformer.cli.event_lines import Line
-from dyninformer.cli.event_loop import say
-from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.cli.arguments import Filter, where_filter
+from dyninformer.cli.connection import ConnectionNotices, Target
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
+from dyninformer.cli.events import Line
+from dyninformer.cli.live import Screen, say
 from dyninformer.cli.output import Form
-from dyninformer.cli.screen import Screen
-from dyninformer.cli.where import wanted
-from dyninformer.display.tally import Tally
+from dyninformer.delivery.events import Event, EventType
 from dyninformer.display.text import visible
+from dyninformer.errors import JSONPathError
+from dyninformer.factory import GenericInformer
+from dyninformer.store.jsonpath import JSONPath, index_text
+from dyninformer.waking import Flag
+
+# ----------------------------------------------------------------------------------------
+# Counts of objects by what paths find in them, kept up to date object by object.
+
+
+Object: TypeAlias = dict[str, Any]
+Group: TypeAlias = tuple[str, ...]
+Rows: TypeAlias = list[list[str]]
+
+_NOTHING = "<none>"
+
+
+class Tally:
+    """Groups, and how many objects are in each. For one thread at a time.
+
+    A path that finds several values counts as their list, one that finds nothing
+    as ``<none>``.
+
+    >>> tally = Tally([".spec.issuer"])
+    >>> for issuer in "ca", "acme", "ca":
+    ...     tally.add({"spec": {"issuer": issuer}})
+    >>> tally.rows()
+    [['2', 'ca'], ['1', 'acme']]
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = [JSONPath(path) for path in paths]
+        self._counts: Counter[Group] = Counter()
+
+    def add(self, obj: Object) -> None:
+        """One more."""
+        self._counts[self._group(obj)] += 1
+
+    def remove(self, obj: Object) -> None:
+        """One less, of the group that it was added to: in the state that it had then."""
+        group = self._group(obj)
+        self._counts[group] -= 1
+        if self._counts[group] <= 0:
+            del self._counts[group]
+
+    @property
+    def total(self) -> int:
+        """All objects."""
+        return self._counts.total()
+
+    def rows(self) -> Rows:
+        """The number and the values of each group, the largest group first."""
+        ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
+        return [[str(count), *(value or _NOTHING for value in group)] for group, count in ordered]
+
+    def _group(self, obj: Object) -> Group:
+        return tuple(_text(path, obj) for path in self._paths)
+
+
+def _text(path: JSONPath, obj: Object) -> str:
+    try:
+        values = path.values(obj)
+    except JSONPathError:  # the path does not fit this object
+        return ""
+    return ",".join(text for value in values if (text := index_text(value)) is not None)
+
+
+# ----------------------------------------------------------------------------------------
+# Counts that follow the cluster.
+
+
+class LiveCount:
+    """A tally that an informer's events keep up to date. Its methods are for one thread."""
+
+    def __init__(self, informer: GenericInformer, tally: Tally, fits: Filter) -> None:
+        self._tally = tally
+        self._counting = threading.Lock()  # guards _tally
+        self._changed = Flag()
+        self._changed.set()
+        self._registration = informer.informer.add_event_handler(
+            on_event=self._take, filter=fits, name="count"
+        )
+
+    def wait_for_all(self) -> None:
+        """Wait until what was there at the beginning has been counted."""
+        self._registration.wait_for_sync()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until there is something that `rows` has not told."""
+        return self._changed.wait(timeout)
+
+    def rows(self) -> tuple[Rows, int]:
+        """The groups now, and how many objects there are."""
+        self._changed.clear()  # first: what changes from here on is told next time
+        with self._counting:
+            return self._tally.rows(), self._tally.total
+
+    def _take(self, event: Event) -> None:
+        """On the handler's thread."""
+        with self._counting:
+            if event.type is EventType.ADDED:
+                self._tally.add(event.object)
+            elif event.type is EventType.DELETED:
+                self._tally.remove(event.object)
+            elif event.type is EventType.UPDATED and event.old is not None:
+                self._tally.remove(event.old)
+                self._tally.add(event.object)
+        self._changed.set()
+
+
+# ----------------------------------------------------------------------------------------
+# ``count``: how many objects there are of each kind that a path tells apart.
+
 
 Paths: TypeAlias = list[str]
-Rows: TypeAlias = list[list[str]]
 
 _LOOK_SECONDS = 0.2  # between two looks at the connection and at the reader of the pipe
 _REDRAW_SECONDS = 0.1
@@ -83,7 +193,7 @@ def command(
     $ dyninformer count ipamblocks --by .spec.affinity --where .spec.affinity!=host:worker-1
     ```
     """
-    paths, fits = by or [_NAMESPACE], wanted(where)
+    paths, fits = by or [_NAMESPACE], where_filter(where)
     tally, form = Tally(paths), Form.parse(output)
     if form.kind not in _FORMS or form.argument:
         raise CommandError(f"-o {output}: give one of {', '.join(_FORMS)}", code=WRONG_USAGE)

@@ -11,17 +11,20 @@ from typing import Annotated, TypeAlias
 import typer
 
 from dyninformer.cli import arguments, completion
-from dyninformer.cli.check_idle import held
-from dyninformer.cli.check_resource import Found, ResourceChecks, broken_groups
-from dyninformer.cli.check_server import ServerChecks
-from dyninformer.cli.check_stream import StreamChecks
-from dyninformer.cli.check_versions import installed_versions
 from dyninformer.cli.connection import Target
-from dyninformer.cli.event_lines import Line, Lines
-from dyninformer.cli.failing import FAILED, UNREACHABLE, WRONG_USAGE, CommandError
+from dyninformer.cli.errors import FAILED, UNREACHABLE, WRONG_USAGE, CommandError
+from dyninformer.cli.events import Line, Lines
 from dyninformer.cli.findings import Finding, Level, failed_by, ok
-from dyninformer.cli.probes import Probes
-from dyninformer.cli.screen import Screen
+from dyninformer.cli.live import Screen
+from dyninformer.cli.resource_checks import (
+    CollectionChecks,
+    Found,
+    Probes,
+    ResourceChecks,
+    broken_groups,
+    idle_watch,
+)
+from dyninformer.cli.server_checks import ServerChecks, installed_versions
 from dyninformer.discovery import Discovery
 from dyninformer.display.text import visible
 from dyninformer.errors import ConfigError
@@ -147,13 +150,13 @@ class _Examination:
     def _requests(self, source: Source, found: Found) -> Iterator[Finding]:
         for space in found.may("list"):
             probes = Probes(source, found.resource.gvr, space, self._patience)
-            stream = StreamChecks(probes, space)
+            stream = CollectionChecks(probes, space)
             yield from stream.listing()
             if space not in found.may("watch"):
                 continue
             yield from stream.watching()
             if self._watch_for > 0:
-                yield from held(probes, stream.version, self._watch_for)
+                yield from idle_watch(probes, stream.version, self._watch_for)
 
 
 def _lines(finding: Finding) -> Lines:

@@ -1,24 +1,114 @@
-"""``get``: objects as they are now, through a synced informer."""
+"""``get``: objects as they are now, through a synced informer, and with -w again whenever they change."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from dyninformer.cli import arguments
+from dyninformer.cli.arguments import Filter, where_filter
 from dyninformer.cli.connection import Namespaces, Target
-from dyninformer.cli.failing import FAILED, WRONG_USAGE, CommandError
-from dyninformer.cli.get_watching import Watching
+from dyninformer.cli.errors import FAILED, WRONG_USAGE, CommandError
+from dyninformer.cli.events import EventFilter, EventFormat, EventSource, ObjectTable, ObjectTexts
+from dyninformer.cli.live import EventLoop, say
 from dyninformer.cli.output import Form, printed
-from dyninformer.cli.where import Wanted, wanted
 from dyninformer.discovery import ResolvedResource
-from dyninformer.display.sorting import by_name, by_path
+from dyninformer.display.columns import custom_columns
+from dyninformer.display.table import by_name, by_path
 from dyninformer.display.text import visible
 from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 from dyninformer.store.jsonpath import JSONPath
 
+# ----------------------------------------------------------------------------------------
+# ``get -w``: rows and objects as get shows them, again whenever they change.
+
+
 Object: TypeAlias = dict[str, Any]
+Held: TypeAlias = list[Object]
+NameSequence: TypeAlias = Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Watch:
+    """What ``get -w`` was asked for."""
+
+    names: NameSequence
+    fits: Filter
+    form: Form
+    only_changes: bool
+    """Not what is there at the beginning."""
+    events: bool
+    """What happened is told with each object."""
+    headings: bool
+
+    def run(self, target: Target, factory: DynamicSharedInformerFactory, resource: str) -> None:
+        """Show objects as they are, and then as they change, until somebody interrupts."""
+        source = EventSource(target, factory, [resource])
+        if source.patterns or (len(source.resources) != 1 and self._has_own_columns()):
+            raise CommandError(
+                "-w shows one resource as a table: watch several with `dyninformer watch`",
+                code=WRONG_USAGE,
+            )
+        lined = self._lined(target, factory, source)
+        source.begin(say)
+        held = self._held(target, factory, source)
+        if isinstance(lined, ObjectTable) and not self.only_changes:
+            lined.make_room(held)
+        self._tell_what_lacks(held)
+        choosing = EventFilter(self._chosen, [], initial=not self.only_changes)
+        EventLoop(factory, source, choosing, lined).run()
+
+    def _has_own_columns(self) -> bool:
+        return self.form.is_tabular and not self.form.argument
+
+    def _chosen(self, obj: Object) -> bool:
+        return (not self.names or obj["metadata"]["name"] in self.names) and self.fits(obj)
+
+    def _lined(
+        self, target: Target, factory: DynamicSharedInformerFactory, source: EventSource
+    ) -> EventFormat:
+        form = self.form
+        if not form.is_tabular:
+            return ObjectTexts(form, events=self.events)
+        if form.argument:
+            columns = custom_columns(form.argument)
+        else:
+            spaces = target.namespaces_in(factory)
+            columns = form.columns(
+                factory.discovery,
+                source.resources[0],
+                with_namespace=spaces == [""] or len(spaces) > 1,
+            )
+        return ObjectTable(form, columns, events=self.events, show_headings=self.headings)
+
+    def _held(
+        self, target: Target, factory: DynamicSharedInformerFactory, source: EventSource
+    ) -> Held:
+        """What is there now."""
+        return [
+            obj
+            for each in source.resources
+            for obj in target.informer(factory, each).lister
+            if self._chosen(obj)
+        ]
+
+    def _tell_what_lacks(self, held: Held) -> None:
+        """People wonder at an empty screen; what comes later is shown when it comes."""
+        there = {obj["metadata"]["name"] for obj in held}
+        lacking = [visible(name) for name in self.names if name not in there]
+        if lacking:
+            say(f"not there yet: {', '.join(lacking)}")
+        elif not held and self.form.is_table:
+            say("No resources found yet")
+
+
+# ----------------------------------------------------------------------------------------
+# ``get``: objects as they are now, through a synced informer.
+
+
 Objects: TypeAlias = list[Object]
 Names: TypeAlias = list[str]
 Asked: TypeAlias = list[tuple[ResolvedResource, GenericInformer]]
@@ -28,7 +118,7 @@ _CHANGES = "What changes"
 
 def command(
     resource: arguments.Resource,
-    names: arguments.Names = None,
+    names: arguments.NameArguments = None,
     *,
     namespace: arguments.Namespace = None,
     all_namespaces: arguments.AllNamespaces = False,
@@ -76,7 +166,7 @@ def command(
     $ dyninformer get ipamblocks -o 'jsonpath={range .items[*]}{.spec.cidr}{"\n"}{end}'
     ```
     """
-    form, fits = Form.parse(output), wanted(where)
+    form, fits = Form.parse(output), where_filter(where)
     if sort_by and (watch or watch_only):
         raise CommandError("-w shows rows as they come: leave --sort-by out", code=WRONG_USAGE)
     if output_watch_events and not (watch or watch_only):
@@ -100,7 +190,7 @@ def command(
     )
     with target.connected() as factory:
         if watch or watch_only:
-            Watching(
+            _Watch(
                 names=names or [],
                 fits=fits,
                 form=form,
@@ -125,7 +215,7 @@ def _print_once(
     resource: str,
     *,
     names: Names | None,
-    fits: Wanted,
+    fits: Filter,
     form: Form,
     sort_by: str | None,
     headings: bool,
@@ -156,7 +246,7 @@ def _print_once(
 
 
 def _chosen(
-    informer: GenericInformer, names: Names | None, fits: Wanted, sort_by: str | None
+    informer: GenericInformer, names: Names | None, fits: Filter, sort_by: str | None
 ) -> Objects:
     objects = [
         obj

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from dyninformer.cli.failing import reported
+from dyninformer.cli.errors import reported
 
 _EPILOG = (
     "Exit codes: 0 done; 1 not met, not found, or failed; 2 wrong usage; 3 the server cannot be "

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display import forms
 from dyninformer.display.columns import Column, Columns, custom_columns, row, table_columns
-from dyninformer.display.quoting import CsvTable
-from dyninformer.display.table import Table
+from dyninformer.display.table import CsvTable, Table
 from dyninformer.store.jsonpath import JSONPath
 
 Object: TypeAlias = dict[str, Any]

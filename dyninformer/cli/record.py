@@ -12,22 +12,19 @@ from typing import Annotated, TypeAlias
 import typer
 
 from dyninformer.cli import arguments
-from dyninformer.cli.choosing import ADDED, DELETED, MODIFIED, shown_as
-from dyninformer.cli.connection import Target
-from dyninformer.cli.connection_notices import ConnectionNotices
-from dyninformer.cli.durations import seconds
-from dyninformer.cli.event_source import EventSource, Watched
-from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.cli.arguments import Filter, seconds, where_filter
+from dyninformer.cli.connection import ConnectionNotices, Target
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
+from dyninformer.cli.events import ADDED, DELETED, MODIFIED, EventSource, Received, watch_type
+from dyninformer.cli.live import Shutdown, shutdown_on_signals
 from dyninformer.cli.recording import (
     Column,
     Line,
-    Recorder,
+    RecordingWriter,
     Resource,
     now,
     require_replaceable,
 )
-from dyninformer.cli.signals import Ending, ended_by_signals
-from dyninformer.cli.where import Wanted, wanted
 from dyninformer.delivery.events import Event
 from dyninformer.discovery import Discovery
 from dyninformer.display.text import visible
@@ -45,7 +42,7 @@ _SECRETS = GroupVersionResource("", "v1", "secrets")
 
 
 def command(
-    resources: arguments.Resources,
+    resources: arguments.ResourceArguments,
     *,
     output: Annotated[
         Path,
@@ -100,7 +97,7 @@ def command(
     $ dyninformer record cert -A --where .metadata.name=shop -o shop.ndjson --force --for 1
     ```
     """
-    fits = wanted(where) if where else None
+    fits = where_filter(where) if where else None
     until = seconds(length) if length is not None else math.inf
     path = output.expanduser()
     require_replaceable(path)
@@ -120,7 +117,10 @@ def command(
         source.begin(_say)
         first = source.followed
         described = tuple(_described(factory.discovery, gvr) for gvr in first)
-        with Recorder(path, described, force=force) as recorder, ended_by_signals() as ending:
+        with (
+            RecordingWriter(path, described, force=force) as recorder,
+            shutdown_on_signals() as ending,
+        ):
             recording = _Recording(factory, source, fits, recorder, set(first))
             recording.warn(first)
             try:
@@ -136,13 +136,13 @@ class _Recording:
 
     factory: DynamicSharedInformerFactory
     source: EventSource
-    fits: Wanted | None
-    recorder: Recorder
+    fits: Filter | None
+    recorder: RecordingWriter
     known: Known
     keys: Keys = field(default_factory=set)
     events: int = 0
 
-    def run(self, length: float, ending: Ending) -> None:
+    def run(self, length: float, ending: Shutdown) -> None:
         """Record until the time is over, or somebody wants an end."""
         notices = ConnectionNotices(self.factory.status, _say)
         until = time.monotonic() + length
@@ -178,14 +178,14 @@ class _Recording:
             f"{_counted(self.recorder.written, 'byte')} in {visible(str(path))}"
         )
 
-    def _keep(self, watched: Watched) -> None:
+    def _keep(self, watched: Received) -> None:
         event = watched.event
         if event.gvr not in self.known:
             self.known.add(event.gvr)
             self.warn([event.gvr])
             resource = _described(self.factory.discovery, event.gvr, event)
             self.recorder.write(Line(now(), "RESOURCE", resource=resource))
-        type_ = shown_as(event, self.fits)
+        type_ = watch_type(event, self.fits)
         if type_ is None:
             return
         gvr, when = str(event.gvr), watched.when

@@ -3,23 +3,138 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
-from dyninformer.cli.durations import seconds
-from dyninformer.cli.failing import FAILED, CommandError
-from dyninformer.cli.player import Lines, Player
-from dyninformer.cli.playing import Playing, Reel, Show, shown_while_playing
-from dyninformer.cli.recording import Line
-from dyninformer.cli.serving import Complaints, KubeconfigOut, Port, announced, counted, serving
-from dyninformer.cli.signals import Ending, ended_by_signals
-from dyninformer.cli.staging import Stage
+from dyninformer.cli.arguments import seconds
+from dyninformer.cli.embedded import (
+    KubeconfigOut,
+    Loader,
+    Port,
+    RefusedError,
+    Skipped,
+    announced,
+    counted,
+    serving,
+)
+from dyninformer.cli.errors import FAILED, CommandError
+from dyninformer.cli.live import Shutdown, shutdown_on_signals
+from dyninformer.cli.recording import BrokenRecordingError, Line, Lines, RecordingReader, Resource
 from dyninformer.display.text import visible
+
+# ----------------------------------------------------------------------------------------
+# Lines of a recording, put on a stage one after the other, and how far that has come.
+
+
+Show: TypeAlias = Callable[[datetime], None]
+Names: TypeAlias = set[str]
+_Keys: TypeAlias = set[tuple[str, str, str]]
+
+
+class Reel:
+    """The lines of a recording up to where it breaks off."""
+
+    def __init__(self, player: RecordingReader) -> None:
+        self._player = player
+        self.broken: BrokenRecordingError | None = None
+        """Why the lines ended before the recording's end."""
+
+    def __iter__(self) -> Lines:
+        try:
+            yield from self._player.lines()
+        except BrokenRecordingError as error:
+            self.broken = error
+
+
+class _Applier:
+    """Does to a stage what lines say. For one thread."""
+
+    def __init__(self, stage: Loader, complaints: Skipped) -> None:
+        self._stage = stage
+        self._complaints = complaints
+        self._served: Names = set()
+        self._refused: Names = set()
+        self._there: _Keys = set()
+        self.changes = 0
+        """Lines that have been done."""
+
+    @property
+    def summary(self) -> str:
+        """What there is now."""
+        objects = counted(len(self._there), "object")
+        return f"{objects} of {counted(len(self._served), 'resource')}"
+
+    def serve(self, resource: Resource) -> None:
+        """Have a resource served; if that cannot be, its objects are passed over."""
+        if resource.gvr in self._served:
+            return
+        try:
+            self._stage.serve(resource)
+        except ValueError as error:
+            self._refused.add(resource.gvr)
+            self._complaints.add(str(error))
+        else:
+            self._refused.discard(resource.gvr)
+            self._served.add(resource.gvr)
+
+    def do(self, line: Line) -> None:
+        """What a line says."""
+        if line.resource is not None:
+            self.serve(line.resource)
+        if not line.gvr:
+            return
+        metadata = line.object["metadata"]
+        if line.gvr not in self._served | self._refused:
+            kind, namespaced = str(line.object.get("kind")), bool(metadata.get("namespace"))
+            self.serve(Resource(line.gvr, kind, namespaced))
+        if line.gvr in self._refused:
+            return
+        key = (line.gvr, str(metadata.get("namespace")), str(metadata.get("name")))
+        try:
+            if line.type == "DELETED":
+                self._stage.remove(line.object)
+                self._there.discard(key)
+            else:
+                self._stage.put(line.object)
+                self._there.add(key)
+        except RefusedError as error:
+            self._complaints.add(str(error))
+        else:
+            self.changes += 1
+
+
+@contextmanager
+def shown_while_playing(player: RecordingReader) -> Iterator[Show]:
+    """A bar on stderr, drawn anew at each call of what this yields; only on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=player.size)
+
+        def show(moment: datetime) -> None:
+            told = moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+            progress.update(task, completed=player.position, description=told)
+
+        yield show
+
+
+# ----------------------------------------------------------------------------------------
+# ``replay``: a recording, played on an embedded server.
+
 
 _PLAYING = "How it is played"
 _LOOK_SECONDS = 60.0  # at the clock, in long silences
@@ -77,9 +192,9 @@ def command(
     """
     timing = _Timing(_speed(speed), _offset(start))
     path = file.expanduser()
-    with Player(path) as player, serving(port) as server, ended_by_signals() as ending:
-        complaints = Complaints()
-        playing = Playing(Stage(server), complaints)
+    with RecordingReader(path) as player, serving(port) as server, shutdown_on_signals() as ending:
+        complaints = Skipped()
+        playing = _Applier(Loader(server), complaints)
         for resource in player.header.resources:
             playing.serve(resource)
         reel = Reel(player)
@@ -114,10 +229,10 @@ class _Timing:
 class _Performance:
     """Lines in their time."""
 
-    player: Player
-    playing: Playing
+    player: RecordingReader
+    playing: _Applier
     timing: _Timing
-    ending: Ending
+    ending: Shutdown
 
     def begin(self, lines: Lines) -> Lines:
         """Do at once what was there at the start; returns the lines that are left."""

@@ -2,24 +2,227 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, BinaryIO, Final, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.progress import track
 
-from dyninformer.cli.failing import CommandError
-from dyninformer.cli.guessing import group_of, guessed
-from dyninformer.cli.manifests import STDIN, Manifest, files, manifests
-from dyninformer.cli.serving import Complaints, KubeconfigOut, Port, announced, counted, serving
-from dyninformer.cli.signals import ended_by_signals
-from dyninformer.cli.staging import RefusedError, Stage, is_crd
+from dyninformer.cli.embedded import (
+    KubeconfigOut,
+    Loader,
+    Port,
+    RefusedError,
+    Skipped,
+    announced,
+    counted,
+    is_crd,
+    serving,
+)
+from dyninformer.cli.errors import CommandError
+from dyninformer.cli.live import shutdown_on_signals
+from dyninformer.cli.recording import Resource
+from dyninformer.testing.cluster.bodies import BodyError, decode_json, decode_yaml
 
-Paths: TypeAlias = list[Path]
-Manifests: TypeAlias = list[Manifest]
-Kinds: TypeAlias = dict[tuple[str, str], Manifests]
+# ----------------------------------------------------------------------------------------
+# Kubernetes objects in files and folders that nobody vouches for: what can be read of them.
+
+
+Object: TypeAlias = dict[str, Any]
+Paths: TypeAlias = Iterable[Path]
+Found: TypeAlias = "Iterator[Manifest]"
+Complain: TypeAlias = Callable[[str], object]
+
+STDIN: Final = "-"
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+_LIMIT: Final = 256 << 20  # bytes of one file
+_DOCUMENT: Final = re.compile(rb"^---(?=[ \t\r]|$)", re.MULTILINE)
+_EMPTY: Final = re.compile(rb"(?:\s|^[#%].*$|^\.\.\.\s*$)*", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """An object, and where it was found."""
+
+    object: Object
+    path: Path
+
+
+def files(paths: Paths, complain: Complain) -> Iterator[Path]:
+    """The files that are named, and those in folders that look like manifests, in name order.
+
+    Of a folder nothing is followed out of it.
+    """
+    for path in paths:
+        if path.is_dir():
+            yield from _inside(path, complain)
+        else:
+            yield path
+
+
+def manifests(path: Path, complain: Complain) -> Found:
+    """The objects of a file; each document that holds none is complained of, by its place."""
+    try:
+        text = _text(path)
+    except OSError as error:
+        complain(f"{path}: {error.strerror}")
+        return
+    except ValueError as error:
+        complain(f"{path}: {error}")
+        return
+    decode = decode_json if path.suffix == ".json" else decode_yaml
+    for where, part in _documents(path, text):
+        try:
+            value, _ = decode(part)
+        except BodyError as error:
+            complain(f"{where}: {error}")
+            continue
+        for found in _objects(value):
+            if isinstance(found, str):
+                complain(f"{where}: {found}")
+            else:
+                yield Manifest(found, path)
+
+
+def _inside(folder: Path, complain: Complain) -> Iterator[Path]:
+    root = folder.resolve()
+
+    def told(error: OSError) -> None:
+        complain(f"{error.filename}: {error.strerror}")
+
+    for where, below, names in os.walk(folder, onerror=told):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(where, name)
+            if path.suffix not in SUFFIXES or name.startswith("."):
+                continue
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                complain(f"{path}: a link that leads out of {folder}")
+                continue
+            yield path
+
+
+def _text(path: Path) -> bytes:
+    if str(path) == STDIN:
+        return _read(sys.stdin.buffer)
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer does not hang
+    with os.fdopen(number, "rb") as file:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise ValueError("no ordinary file")
+        return _read(file)
+
+
+def _read(file: BinaryIO) -> bytes:
+    text = file.read(_LIMIT + 1)
+    if len(text) > _LIMIT:
+        raise ValueError(f"larger than {_LIMIT >> 20} MiB")
+    return text
+
+
+def _documents(path: Path, text: bytes) -> Iterator[tuple[str, bytes]]:
+    """The documents of a file, each with the words for where it is.
+
+    Before each stand as many empty lines as before it in the file: complaints count them.
+    """
+    begin = 0
+    for end in (*(found.start() for found in _DOCUMENT.finditer(text)), len(text)):
+        part = text[begin:end].removeprefix(b"---")
+        if not _EMPTY.fullmatch(part):
+            lines = text.count(b"\n", 0, begin)
+            yield (f"{path}, from line {lines + 1}" if lines else str(path)), b"\n" * lines + part
+        begin = end
+
+
+def _objects(value: Any) -> Iterator[Object | str]:
+    """The objects of a document: itself, or a List's items. A text says why something is none."""
+    kind, api_version, items = (
+        (value.get("kind"), value.get("apiVersion"), value.get("items"))
+        if isinstance(value, dict)
+        else (None, None, None)
+    )
+    if not (isinstance(kind, str) and isinstance(api_version, str) and kind and api_version):
+        yield "no Kubernetes object: it has no kind and apiVersion"
+    elif kind.endswith("List") and isinstance(items, list):
+        # Items of a typed list do not say what they are.
+        single = {"apiVersion": api_version, "kind": kind.removesuffix("List")}
+        for item in items:
+            known = single if isinstance(item, dict) and kind != "List" else {}
+            yield from _objects({**known, **item} if known else item)
+    elif isinstance(metadata := value.get("metadata"), dict) and isinstance(
+        metadata.get("name"), str
+    ):
+        yield value
+    else:
+        yield f"a {kind} without a name"
+
+
+# ----------------------------------------------------------------------------------------
+# What a resource is called, and where it lives, told from its objects alone.
+
+
+ManifestSequence: TypeAlias = Sequence[Manifest]
+Resources: TypeAlias = list[Resource]
+
+_CLUSTER_FOLDER: Final = "cluster-scoped-resources"  # of a must-gather
+_VOWELS: Final = "aeiou"
+
+
+def plural(kind: str) -> str:
+    """The plural in lower case, nearly as kubectl guesses it, and as English has it.
+
+    >>> [plural(kind) for kind in ("Certificate", "IngressClass", "NetworkPolicy", "Gateway")]
+    ['certificates', 'ingressclasses', 'networkpolicies', 'gateways']
+    """
+    word = kind.lower()
+    if word == "endpoints":
+        return word
+    if word.endswith(("s", "x", "ch", "sh")):
+        return f"{word}es"
+    if word.endswith("y") and word[-2:-1] not in _VOWELS:
+        return f"{word[:-1]}ies"
+    return f"{word}s"
+
+
+def inferred_resources(found: ManifestSequence) -> Resources:
+    """The resource that objects of one kind seem to be of, in each of their versions."""
+    kind = found[0].object["kind"]
+    namespaced = _is_namespaced(kind, found)
+    versions = dict.fromkeys(each.object["apiVersion"] for each in found)
+    names = (f"{each}/{plural(kind)}" for each in versions)
+    # A group or kind that no API could have is a ValueError when it is served.
+    return [Resource(name, kind, namespaced) for name in names]
+
+
+def group_of(api_version: str) -> str:
+    """The group of an apiVersion; the core group is ""."""
+    return api_version.rpartition("/")[0]
+
+
+def _is_namespaced(kind: str, found: Iterable[Manifest]) -> bool:
+    """An object of a cluster says its namespace; one that was never there need not."""
+    lives = False
+    for each in found:
+        metadata = each.object["metadata"]
+        if metadata.get("namespace"):
+            return True
+        lives = lives or "uid" in metadata or _CLUSTER_FOLDER in each.path.parts
+    return not lives and not kind.startswith("Cluster")
+
+
+# ----------------------------------------------------------------------------------------
+# ``serve``: YAML and JSON files as a read-only API.
+
+
+PathList: TypeAlias = list[Path]
+ManifestList: TypeAlias = list[Manifest]
+Kinds: TypeAlias = dict[tuple[str, str], ManifestList]
 Places: TypeAlias = dict[tuple[str, ...], Manifest]
 
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
@@ -28,7 +231,7 @@ _REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 
 def command(
     paths: Annotated[
-        Paths,
+        PathList,
         typer.Argument(
             metavar="DIR|FILE...",
             help="YAML and JSON, folders of it with all below; - is stdin.",
@@ -68,13 +271,13 @@ def command(
     for path in paths:
         if str(path) != STDIN:
             path.stat()  # what is named has to be there
-    complaints = Complaints()
-    found = _newest(_read(paths, complaints))
+    complaints = Skipped()
+    found = _newest_of_each(_read_all(paths, complaints))
     if not found:
         complaints.end()
         raise CommandError(f"there is no Kubernetes object in {' '.join(map(str, paths))}")
-    with serving(port) as server, ended_by_signals() as ending:
-        objects, kinds = _staged(Stage(server, namespace), found, complaints)
+    with serving(port) as server, shutdown_on_signals() as ending:
+        objects, kinds = _load(Loader(server, namespace), found, complaints)
         complaints.end()
         server.access.deny("*", verbs=_WRITES, reason="this server is read-only: it serves files")
         server.access.allow("*", verbs="create", groups=_REVIEWS)  # these write nothing
@@ -84,7 +287,7 @@ def command(
         ending.exit()
 
 
-def _read(paths: Paths, complaints: Complaints) -> Manifests:
+def _read_all(paths: PathList, complaints: Skipped) -> ManifestList:
     """What can be read, with a bar on a terminal: a must-gather takes its time."""
     every = list(files(paths, complaints.add))
     shown = track(
@@ -97,7 +300,7 @@ def _read(paths: Paths, complaints: Complaints) -> Manifests:
     return [each for path in shown for each in manifests(path, complaints.add)]
 
 
-def _newest(found: Manifests) -> Manifests:
+def _newest_of_each(found: ManifestList) -> ManifestList:
     """Each object once: a must-gather has many of them twice, not always of one moment."""
     places: Places = {}
     for each in found:
@@ -114,7 +317,7 @@ def _newest(found: Manifests) -> Manifests:
     return list(places.values())
 
 
-def _staged(stage: Stage, found: Manifests, complaints: Complaints) -> tuple[int, int]:
+def _load(stage: Loader, found: ManifestList, complaints: Skipped) -> tuple[int, int]:
     """Put all of it on the stage: CRDs first; how many objects and kinds that was."""
     kinds: Kinds = {}
     for each in found:
@@ -124,14 +327,14 @@ def _staged(stage: Stage, found: Manifests, complaints: Complaints) -> tuple[int
     for alike in sorted(kinds.values(), key=lambda alike: _precedence(alike[0])):
         if not is_crd(alike[0].object):
             _serve(stage, alike, complaints)
-        put = _put(stage, alike, complaints)
+        put = _load_kind(stage, alike, complaints)
         objects, served = objects + put, served + (put > 0)
     return objects, served
 
 
-def _serve(stage: Stage, alike: Manifests, complaints: Complaints) -> None:
+def _serve(stage: Loader, alike: ManifestList, complaints: Skipped) -> None:
     """Have a kind served; of a version that cannot be, no object is left."""
-    for resource in guessed(alike):
+    for resource in inferred_resources(alike):
         try:
             stage.serve(resource)
         except ValueError as error:
@@ -141,7 +344,7 @@ def _serve(stage: Stage, alike: Manifests, complaints: Complaints) -> None:
             alike[:] = left
 
 
-def _put(stage: Stage, alike: Manifests, complaints: Complaints) -> int:
+def _load_kind(stage: Loader, alike: ManifestList, complaints: Skipped) -> int:
     put = 0
     for each in alike:
         try:

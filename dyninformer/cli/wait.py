@@ -5,26 +5,127 @@ from __future__ import annotations
 import math
 import queue
 import time
-from dataclasses import replace
-from typing import Annotated, TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from dyninformer.cli import arguments, completion
-from dyninformer.cli.awaited import Awaited, Conditions
-from dyninformer.cli.connection import Target
-from dyninformer.cli.connection_notices import ConnectionNotices
-from dyninformer.cli.durations import seconds
-from dyninformer.cli.failing import OUT_OF_TIME, WRONG_USAGE, CommandError
-from dyninformer.cli.references import Names, named
-from dyninformer.conditions import met_when
-from dyninformer.delivery.events import Event
+from dyninformer.cli.arguments import Names, named_objects, seconds
+from dyninformer.cli.connection import ConnectionNotices, Target
+from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
+from dyninformer.conditions import Met, met_when
+from dyninformer.delivery.events import Event, EventType
 from dyninformer.discovery import ResolvedResource
-from dyninformer.display.text import visible_lines
+from dyninformer.display.forms import as_name
+from dyninformer.display.text import visible, visible_lines
 from dyninformer.errors import UnknownResourceError
-from dyninformer.factory import DynamicSharedInformerFactory
+from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 
-All: TypeAlias = list[Awaited]
+# ----------------------------------------------------------------------------------------
+# The objects that a wait is for, and which of them have met its conditions.
+
+
+Object: TypeAlias = dict[str, Any]
+Keys: TypeAlias = list[str]
+NameIterator: TypeAlias = Iterator[str]
+Lines: TypeAlias = list[str]
+Conditions: TypeAlias = Sequence[Met]
+
+
+@dataclass
+class ResourceWait:
+    """The objects of one resource. ``keys`` are those named; None is all that there are.
+
+    An object that has met the conditions once counts from then on, as in kubectl. Belongs to
+    one thread; only ``events`` is filled by others.
+    """
+
+    resource: ResolvedResource
+    informer: GenericInformer
+    keys: Keys | None
+    conditions: Conditions
+    met: set[str] = field(default_factory=set)
+
+    def subscribe(self, events: queue.SimpleQueue[tuple[ResourceWait, Event]]) -> None:
+        """Have every change put into a queue."""
+        self.informer.informer.add_event_handler(
+            on_event=lambda event: events.put((self, event)), name="wait"
+        )
+
+    def look(self) -> NameIterator:
+        """Take what is held now; the names of those that meet the conditions for the first time."""
+        for key in self._candidates():
+            yield from self._take(key, self.informer.informer.store.get_by_key(key))
+
+    def take(self, event: Event) -> NameIterator:
+        """Take a change; the name of the object if it meets the conditions for the first time."""
+        if self.keys is None or event.key in self.keys:
+            gone = event.type is EventType.DELETED
+            yield from self._take(event.key, None if gone else event.object)
+
+    @property
+    def all_met(self) -> bool:
+        """Every one has met them, and there is at least one, unless none is what is wanted."""
+        candidates = self._candidates()
+        return self.met.issuperset(candidates) and bool(candidates or self._none_wanted)
+
+    @property
+    def any_met(self) -> bool:
+        """One has met them, or there is none and that is what is wanted."""
+        return bool(self.met) or (self._none_wanted and not self._candidates())
+
+    def missing(self) -> Lines:
+        """Of each that has not met them, what there is instead."""
+        candidates = self._candidates()
+        if not candidates:
+            return [f"{self.resource.group_resource}: there is no such object"]
+        return [
+            f"{self._name(key)}{_inside(key)}: {visible(self._lack(key))}"
+            for key in candidates
+            if key not in self.met
+        ]
+
+    def _take(self, key: str, obj: Object | None) -> NameIterator:
+        if key not in self.met and self._meets(obj):
+            self.met.add(key)
+            yield self._name(key)
+
+    def _meets(self, obj: Object | None) -> bool:
+        return all(each(obj) for each in self.conditions)
+
+    @property
+    def _none_wanted(self) -> bool:
+        return self._meets(None)
+
+    def _candidates(self) -> Keys:
+        if self.keys is not None:
+            return self.keys
+        return sorted(self.informer.lister.keys())
+
+    def _lack(self, key: str) -> str:
+        obj = self.informer.informer.store.get_by_key(key)
+        return (
+            "; ".join(dict.fromkeys(each.found(obj) for each in self.conditions if not each(obj)))
+            or "it meets the conditions only now"
+        )
+
+    def _name(self, key: str) -> str:
+        name = {"metadata": {"name": key.rpartition("/")[2]}}
+        return as_name(name, self.resource.kind, self.resource.gvr.group)
+
+
+def _inside(key: str) -> str:
+    namespace = key.rpartition("/")[0]
+    return f" in {namespace}" if namespace else ""
+
+
+# ----------------------------------------------------------------------------------------
+# ``wait``: until objects, which need not exist yet, meet conditions.
+
+
+All: TypeAlias = list[ResourceWait]
 Words: TypeAlias = list[str]
 Events: TypeAlias = "queue.SimpleQueue[tuple[Awaited, Event]]"
 
@@ -94,7 +195,7 @@ def command(
     ```
     """
     tests = [met_when(each) for each in conditions]
-    wanted = named(objects)
+    wanted = named_objects(objects)
     length = seconds(timeout)
     until = time.monotonic() + (length if length >= 0 else math.inf)
     selected = everything or one_of or bool(selector) or bool(field_selector)
@@ -117,7 +218,7 @@ def command(
             found = _resolved(target, factory, resource, until if patient else 0.0)
             together.setdefault(found, []).extend(names)
         awaited = [
-            _awaited(target, factory, found, list(dict.fromkeys(names)), tests)
+            _resource_wait(target, factory, found, list(dict.fromkeys(names)), tests)
             for found, names in together.items()
         ]
         for each in awaited:
@@ -155,13 +256,13 @@ def _resolved(
         factory.discovery.invalidate()
 
 
-def _awaited(
+def _resource_wait(
     target: Target,
     factory: DynamicSharedInformerFactory,
     resource: ResolvedResource,
     names: Names,
     tests: Conditions,
-) -> Awaited:
+) -> ResourceWait:
     if names and resource.namespaced and target.all_namespaces:
         raise CommandError(
             "names are of one namespace: give -n, or --all instead of names", code=WRONG_USAGE
@@ -173,7 +274,7 @@ def _awaited(
         for namespace in target.namespaces_of(factory, resource)
         for name in names
     ]
-    return Awaited(resource, target.informer(factory, resource), keys or None, tests)
+    return ResourceWait(resource, target.informer(factory, resource), keys or None, tests)
 
 
 def _wait(

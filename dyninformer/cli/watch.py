@@ -3,26 +3,109 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, TypeAlias
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
 from dyninformer.cli import arguments
-from dyninformer.cli.choosing import Choosing
+from dyninformer.cli.arguments import seconds, where_filter
 from dyninformer.cli.connection import Target
-from dyninformer.cli.durations import seconds
-from dyninformer.cli.event_lines import Diffs, Lined, Objects, PlainRows, Rows, rows
-from dyninformer.cli.event_loop import EventLoop, say
-from dyninformer.cli.event_source import EventSource
-from dyninformer.cli.executing import Executing
-from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
+from dyninformer.cli.events import (
+    EventDiffs,
+    EventFilter,
+    EventFormat,
+    EventSource,
+    EventTable,
+    ObjectTable,
+    ObjectTexts,
+    rows,
+)
+from dyninformer.cli.live import EventLoop, say
 from dyninformer.cli.output import Form
-from dyninformer.cli.where import wanted
 from dyninformer.conditions import Met, met_when
 from dyninformer.display.columns import Columns, custom_columns
+from dyninformer.display.forms import as_ndjson, without_managed_fields
+from dyninformer.display.text import visible
 from dyninformer.factory import DynamicSharedInformerFactory
 
+# ----------------------------------------------------------------------------------------
+# ``--exec``: a command for each event, which nothing in a cluster can turn into another.
+
+
+Object: TypeAlias = dict[str, Any]
+Say: TypeAlias = Callable[[str], object]
+Facts: TypeAlias = Mapping[str, str]
 Words: TypeAlias = list[str]
+
+PLACEHOLDERS: Final = ("namespace", "name", "event", "kind", "resource")
+_PLACEHOLDER: Final = re.compile("{(" + "|".join(PLACEHOLDERS) + ")}")
+
+
+class ExecCommand:
+    """Runs a command, one event after the other, and tells when it fails.
+
+    Without a shell the command is cut into arguments before anything is put in, so a name
+    stays one argument, whatever is in it. With a shell placeholders become variables, which
+    a shell does not read as code.
+    """
+
+    def __init__(self, command: str, *, shell: bool, say: Say) -> None:
+        self._shell = shell
+        self._say = say
+        try:
+            self._words = ["/bin/sh", "-c", _with_variables(command)] if shell else _cut(command)
+        except ValueError as error:
+            raise CommandError(f"--exec {command}: {error}", code=WRONG_USAGE) from None
+        if not self._words:
+            raise CommandError("--exec: there is no command", code=WRONG_USAGE)
+
+    def run(self, obj: Object, facts: Facts) -> None:
+        """Run it to its end: the object on stdin as JSON, the facts in the environment."""
+        words = self._words if self._shell else [_filled(word, facts) for word in self._words]
+        environment = {**os.environ, **{name.upper(): text for name, text in facts.items()}}
+        who = f"{facts['resource']} {facts['namespace']}/{facts['name']}".replace(" /", " ")
+        try:
+            done = subprocess.run(  # noqa: S603 - the user's own command, as an argument list
+                words,
+                input=as_ndjson(without_managed_fields(obj)).encode(errors="replace"),
+                env=environment,
+                check=False,
+            )
+        except (OSError, ValueError) as error:
+            self._say(f"exec failed for {visible(who)}: {visible(str(error))}")
+            return
+        if done.returncode:
+            self._say(f"exec failed for {visible(who)}: {_end(words[0], done.returncode)}")
+
+
+def _cut(command: str) -> Words:
+    return shlex.split(command)
+
+
+def _filled(word: str, facts: Facts) -> str:
+    return _PLACEHOLDER.sub(lambda found: facts[found[1]], word)
+
+
+def _with_variables(command: str) -> str:
+    """``{name}`` as ``"$NAME"``: in quotes of its own, or of the user's, it stays data."""
+    return _PLACEHOLDER.sub(lambda found: f'"${{{found[1].upper()}}}"', command)
+
+
+def _end(program: str, code: int) -> str:
+    if code < 0:
+        return f"{visible(program)} was ended by signal {-code}"
+    return f"{visible(program)} exited with {code}"
+
+
+# ----------------------------------------------------------------------------------------
+# ``watch``: what changes, as it changes, until something happens or somebody interrupts.
+
 
 _KUBECTLS = ("condition=", "jsonpath=")
 _WHAT = "What is shown"
@@ -30,7 +113,7 @@ _DO = "What is done"
 
 
 def command(
-    resources: arguments.Resources,
+    resources: arguments.ResourceArguments,
     *,
     diff: Annotated[
         bool, typer.Option("--diff", help="What each update changed.", rich_help_panel=_WHAT)
@@ -127,8 +210,8 @@ def command(
     form = Form.parse(output)
     if diff and not form.is_table:
         raise CommandError("--diff is a form of its own: leave -o out", code=WRONG_USAGE)
-    choosing = Choosing(wanted(where), on or [], initial=not no_initial)
-    executing = Executing(execute, shell=shell, say=say) if execute is not None else None
+    choosing = EventFilter(where_filter(where), on or [], initial=not no_initial)
+    executing = ExecCommand(execute, shell=shell, say=say) if execute is not None else None
     met = _met(until) if until is not None else None
     length = seconds(timeout) if timeout is not None else math.inf
     target = Target(
@@ -142,18 +225,18 @@ def command(
     )
     with target.connected() as factory:
         source = EventSource(target, factory, resources)
-        lined: Lined
+        lined: EventFormat
         if diff:
-            lined = Diffs()
+            lined = EventDiffs()
         elif form.is_table:
             lined = _table(form, target, factory, source, choosing, headings=not no_headers)
         elif form.is_tabular:
             columns = _columns(form, target, factory, source)
-            lined = PlainRows(
+            lined = ObjectTable(
                 form, columns, events=output_watch_events, show_headings=not no_headers
             )
         else:
-            lined = Objects(form, events=output_watch_events)
+            lined = ObjectTexts(form, events=output_watch_events)
         source.begin(say)
         EventLoop(factory, source, choosing, lined, executing, met).run(length)
 
@@ -181,10 +264,10 @@ def _table(
     target: Target,
     factory: DynamicSharedInformerFactory,
     source: EventSource,
-    choosing: Choosing,
+    choosing: EventFilter,
     *,
     headings: bool,
-) -> Rows:
+) -> EventTable:
     single = len(source.resources) == 1 and not source.patterns
     resource = source.resources[0] if single else None
     spaces = target.namespaces_in(factory)

@@ -1,11 +1,17 @@
-"""Tables as kubectl prints them: columns three blanks apart, headings in capitals."""
+"""Tables: as kubectl prints them, as CSV, and in which order their rows stand."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dyninformer.display.text import padded, visible, width
+from dyninformer.store.jsonpath import JSONPath
+
+# ----------------------------------------------------------------------------------------
+# Tables as kubectl prints them: columns three blanks apart, headings in capitals.
+
 
 Cells: TypeAlias = Sequence[str]
 Lines: TypeAlias = list[str]
@@ -52,3 +58,100 @@ class Table:
         *cells, last = row
         shown = [padded(cell, most) for cell, most in zip(cells, self._widths, strict=False)]
         return _GAP.join([*shown, last]).rstrip()
+
+
+# ----------------------------------------------------------------------------------------
+# Comma-separated values that a spreadsheet shows, and never runs.
+
+
+# The wide forms begin a formula where a spreadsheet speaks Chinese or Japanese.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_SEPARATORS: Final = frozenset(',;"')  # a semicolon is one in half of Europe
+
+
+def csv_cell(text: str) -> str:
+    r"""A cell as RFC 4180 has it: one that is no formula, and stays on its line.
+
+    Python's csv module quotes neither what only some spreadsheets take for a separator, nor
+    leading blanks; and of formulas and control characters it knows nothing.
+
+    >>> print(csv_cell("a,b"), csv_cell("=1+1"), csv_cell("a\nb"), sep="  ")
+    "a,b"  '=1+1  a\nb
+    """
+    shown = visible(text)
+    if text.lstrip(" ").startswith(_FORMULA):
+        shown = f"'{shown}"
+    if _SEPARATORS.isdisjoint(shown) and shown == shown.strip():
+        return shown
+    return '"{}"'.format(shown.replace('"', '""'))
+
+
+class CsvTable:
+    r"""Rows as `Table` makes them, for spreadsheets and programs.
+
+    A line ends as RFC 4180 wants it; the last line feed is who prints them to add.
+
+    >>> CsvTable(["name", "hosts"]).lines([["shop", "a,b"]])
+    ['NAME,HOSTS\r', 'shop,"a,b"\r']
+    """
+
+    def __init__(self, headings: Cells, *, show_headings: bool = True) -> None:
+        self._headings = [heading.upper() for heading in headings]
+        self._pending = show_headings
+
+    def lines(self, rows: Iterable[Cells]) -> Lines:
+        """The rows as lines, the headings first if these are the first rows."""
+        found = [_line(row) for row in rows]
+        if self._pending:
+            self._pending = False
+            found.insert(0, _line(self._headings))
+        return found
+
+    def make_room(self, rows: Iterable[Cells]) -> None:
+        """Nothing: cells do not line up here."""
+
+
+def _line(cells: Cells) -> str:
+    return f"{','.join(map(csv_cell, cells))}\r"
+
+
+# ----------------------------------------------------------------------------------------
+# The order of rows: by what a path finds, numbers as numbers.
+
+
+Object: TypeAlias = dict[str, Any]
+Objects: TypeAlias = list[Object]
+_Rank: TypeAlias = tuple[int, float, str]
+
+_DIGITS = re.compile(r"\d+")
+
+
+def by_name(objects: Iterable[Object]) -> Objects:
+    """By namespace and name, as the API server lists them."""
+    return sorted(
+        objects, key=lambda obj: (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+    )
+
+
+def by_path(objects: Iterable[Object], path: str) -> Objects:
+    """By the first value that a path finds: nothing first, then numbers, then text.
+
+    >>> blocks = [{"spec": {"n": 10}}, {"spec": {"n": 9}}, {"spec": {}}]
+    >>> [obj["spec"] for obj in by_path(blocks, ".spec.n")]
+    [{}, {'n': 9}, {'n': 10}]
+    """
+    parsed = JSONPath(path)
+    return sorted(objects, key=lambda obj: _rank(parsed.first(obj)))
+
+
+def _rank(value: Any) -> _Rank:
+    if value is None:
+        return (0, 0.0, "")
+    if isinstance(value, bool | int | float):
+        return (1, float(value), "")
+    return (2, 0.0, _natural(str(value)))
+
+
+def _natural(text: str) -> str:
+    """Text that orders ``node-2`` before ``node-10``."""
+    return _DIGITS.sub(lambda found: f"{len(found[0]):04d}{found[0]}", text)

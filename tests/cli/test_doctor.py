@@ -19,9 +19,7 @@ import trustme
 from kubernetes.client import ApiClient, Configuration
 from typer.testing import Result
 
-from dyninformer.cli.check_certificate import certificate
-from dyninformer.cli.check_server import ServerChecks
-from dyninformer.cli.check_versions import allows
+from dyninformer.cli.server_checks import ServerChecks, allows, certificate
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import (

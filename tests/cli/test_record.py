@@ -15,9 +15,8 @@ from typing import TypeAlias
 
 import pytest
 
-from dyninformer.cli.failing import CommandError
-from dyninformer.cli.player import BrokenError, Player
-from dyninformer.cli.recording import Line
+from dyninformer.cli.errors import CommandError
+from dyninformer.cli.recording import BrokenRecordingError, Line, RecordingReader
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from tests.cli.conftest import SERVERS, Run, each_server
@@ -36,10 +35,10 @@ def recorded(path: Path) -> list[Line]:
     """The lines that can be read by now."""
     lines: list[Line] = []
     try:
-        with Player(path) as player:
+        with RecordingReader(path) as player:
             for line in player.lines():
                 lines.append(line)
-    except (BrokenError, CommandError, FileNotFoundError):
+    except (BrokenRecordingError, CommandError, FileNotFoundError):
         pass
     return lines
 
@@ -81,7 +80,7 @@ def test_it_keeps_the_first_state_and_each_change_with_its_time(
     moments = [line.time for line in lines]
     assert moments == sorted(moments)
     assert abs((datetime.now().astimezone() - moments[-1]).total_seconds()) < PATIENCE
-    with Player(path) as player:
+    with RecordingReader(path) as player:
         (resource,) = player.header.resources
         assert list(player.lines()) == lines  # to the end
     assert (resource.gvr, resource.kind) == ("certificates.v1.cert-manager.io", "Certificate")
@@ -99,7 +98,7 @@ def test_a_recorder_that_is_killed_leaves_what_it_wrote(kubeconfig: Path, tmp_pa
         command.interrupt(signal.SIGKILL)
         assert command.ends() == -signal.SIGKILL
     assert len(recorded(path)) == 2
-    with Player(path) as player, pytest.raises(BrokenError, match="was killed"):
+    with RecordingReader(path) as player, pytest.raises(BrokenRecordingError, match="was killed"):
         list(player.lines())
 
 
@@ -110,7 +109,7 @@ def test_it_ends_whole_when_it_is_terminated(kubeconfig: Path, tmp_path: Path) -
         until(path, lambda found: len(found) == 2)
         command.interrupt(signal.SIGTERM)
         assert command.ends() == 143
-    with Player(path) as player:
+    with RecordingReader(path) as player:
         assert len(list(player.lines())) == 2
 
 
@@ -221,5 +220,5 @@ def test_an_example_of_the_help_records(
     result = run(*shlex.split(example))
     assert result.exit_code == 0, result.stderr
     (path,) = tmp_path.iterdir()
-    with Player(path) as player:
+    with RecordingReader(path) as player:
         assert list(player.lines())

@@ -12,9 +12,16 @@ from typing import Any
 import pytest
 import zstandard
 
-from dyninformer.cli.failing import CommandError
-from dyninformer.cli.player import BrokenError, Player
-from dyninformer.cli.recording import Column, Line, Recorder, Resource, now
+from dyninformer.cli.errors import CommandError
+from dyninformer.cli.recording import (
+    BrokenRecordingError,
+    Column,
+    Line,
+    RecordingReader,
+    RecordingWriter,
+    Resource,
+    now,
+)
 
 WIDGETS = Resource(
     "widgets.v1.ex.io", "Widget", True, "widget", ("wd",), (), (Column("Size", "string", ".s"),)
@@ -36,7 +43,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def written(path: Path, count: int = 200) -> list[Line]:
     """A whole recording, flushed after every tenth line."""
     lines = [added(f"a{number}", payload=f"{number**50:x}") for number in range(count)]
-    with Recorder(path, (WIDGETS,), force=False) as recorder:
+    with RecordingWriter(path, (WIDGETS,), force=False) as recorder:
         for number, line in enumerate(lines):
             recorder.write(line)
             if number % 10 == 0:
@@ -48,11 +55,11 @@ def written(path: Path, count: int = 200) -> list[Line]:
 def played(path: Path) -> tuple[list[Line], str]:
     """The lines that can be read, and the complaint at the end of them."""
     lines = []
-    with Player(path) as player:
+    with RecordingReader(path) as player:
         try:
             for line in player.lines():
                 lines.append(line)
-        except BrokenError as error:
+        except BrokenRecordingError as error:
             return lines, str(error)
     return lines, ""
 
@@ -60,7 +67,7 @@ def played(path: Path) -> tuple[list[Line], str]:
 def test_what_is_recorded_is_played(path: Path) -> None:
     """Line by line, with the resources; and only the owner can read it."""
     lines = written(path)
-    with Player(path) as player:
+    with RecordingReader(path) as player:
         assert player.header.resources == (WIDGETS,)
         assert list(player.lines()) == lines
         assert player.position == player.size
@@ -69,7 +76,7 @@ def test_what_is_recorded_is_played(path: Path) -> None:
 
 def test_what_is_flushed_can_be_read_while_the_recorder_runs(path: Path) -> None:
     """Each time as far as the last flush; and the end that is not there is missed."""
-    with Recorder(path, (WIDGETS,), force=False) as recorder:
+    with RecordingWriter(path, (WIDGETS,), force=False) as recorder:
         for name in ("a", "b"):
             recorder.write(added(name))
             recorder.flush()
@@ -148,12 +155,12 @@ def test_what_is_no_recording_is_said_to_be_none(tmp_path: Path, content: bytes,
     path = tmp_path / "a"
     path.write_bytes(content)
     with pytest.raises(CommandError, match=why):
-        Player(path)
+        RecordingReader(path)
 
 
 def test_odd_values_are_kept(path: Path) -> None:
     """Numbers past 64 bits; half of a character is shown as such."""
-    with Recorder(path, (), force=False) as recorder:
+    with RecordingWriter(path, (), force=False) as recorder:
         recorder.write(added("a", big=2**70, half="\ud800", wide="日本", small=5e-324))
         recorder.close(events=1, objects=1)
     (line,), _ = played(path)
@@ -165,12 +172,12 @@ def test_nothing_is_replaced_without_being_told(path: Path) -> None:
     """And what is no ordinary file never is, not even a link to one."""
     path.write_text("mine")
     with pytest.raises(FileExistsError):
-        Recorder(path, (), force=False)
+        RecordingWriter(path, (), force=False)
     assert path.read_text() == "mine"
     link = path.with_name(f"link-{path.name}")
     link.symlink_to(path)
     with pytest.raises(CommandError, match="no ordinary file"):
-        Recorder(link, (), force=True)
-    with Recorder(path, (WIDGETS,), force=True) as recorder:
+        RecordingWriter(link, (), force=True)
+    with RecordingWriter(path, (WIDGETS,), force=True) as recorder:
         recorder.close(events=0, objects=0)
     assert played(path) == ([], "")

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from dyninformer import DynamicSharedInformerFactory, open_informer
-from dyninformer.cli.recording import Column, Line, Recorder, Resource, now
+from dyninformer.cli.recording import Column, Line, RecordingWriter, Resource, now
 from dyninformer.testing.assets import find_assets
 from tests.cli.conftest import Run
 from tests.cli.terminal import Running, running
@@ -59,7 +59,7 @@ LATER = [line(3600, "MODIFIED", obj("a", "Done")), line(3600, "DELETED", obj("b"
 
 def recorded(path: Path, *lines: Line) -> Path:
     """A recording of papers and pods."""
-    with Recorder(path, (PAPERS, PODS), force=False) as recorder:
+    with RecordingWriter(path, (PAPERS, PODS), force=False) as recorder:
         for each in lines:
             recorder.write(each)
         recorder.close(events=len(lines), objects=0)

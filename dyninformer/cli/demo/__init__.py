@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dyninformer.cli.failing import CommandError
+from dyninformer.cli.errors import CommandError
 
 __all__ = ["command"]
 
@@ -54,7 +54,7 @@ def command(
     ```
     """
     try:
-        from dyninformer.cli.demo.stage import show  # noqa: PLC0415 - it needs another extra
+        from dyninformer.cli.demo.show import show  # noqa: PLC0415 - it needs another extra
     except ModuleNotFoundError as error:
         raise CommandError(
             f"the demo has a server of its own, which needs {error.name}: "

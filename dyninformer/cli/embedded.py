@@ -1,16 +1,28 @@
-"""Objects of elsewhere put on an embedded server, with the resources and namespaces they need."""
+"""What `replay` and `serve` share: an embedded server that others can use, and objects loaded into it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
+import typer
+
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.recording import Resource
+from dyninformer.display.text import visible
 from dyninformer.testing import ApiError
 from dyninformer.testing.cluster.builtins import BUILTINS
 
 if TYPE_CHECKING:
     from dyninformer.testing import ApiServer
+
+# ----------------------------------------------------------------------------------------
+# Objects of elsewhere put on an embedded server, with the resources and namespaces they need.
+
 
 Object: TypeAlias = dict[str, Any]
 Known: TypeAlias = set[str]
@@ -29,7 +41,7 @@ class RefusedError(ValueError):
     """What cannot be served, and why."""
 
 
-class Stage:
+class Loader:
     """Puts objects on a server as they are. For one thread."""
 
     def __init__(self, server: ApiServer, namespace: str = "default") -> None:
@@ -163,12 +175,12 @@ def _definition(versions: Versions) -> Object:
                 "shortNames": list(known.short_names),
                 "categories": list(known.categories),
             },
-            "versions": [_version(each, stored=not at) for at, each in enumerate(versions)],
+            "versions": [_crd_version(each, stored=not at) for at, each in enumerate(versions)],
         },
     }
 
 
-def _version(resource: Resource, *, stored: bool) -> Object:
+def _crd_version(resource: Resource, *, stored: bool) -> Object:
     columns = [
         {
             "name": each.name,
@@ -187,3 +199,80 @@ def _version(resource: Resource, *, stored: bool) -> Object:
         "subresources": {"status": {}},
         "additionalPrinterColumns": columns,
     }
+
+
+# ----------------------------------------------------------------------------------------
+# What `replay` and `serve` share: an embedded server for others, until somebody ends it.
+
+
+_SERVER = "The server"
+_TOLD = 20  # complaints; of the others their number
+
+Lines: TypeAlias = list[str]
+Port: TypeAlias = Annotated[
+    int,
+    typer.Option(help="Of 127.0.0.1; 0 is any that is free.", rich_help_panel=_SERVER,
+                 min=0, max=65535),
+]  # fmt: skip
+KubeconfigOut: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where the kubeconfig is written; removed at the end.",
+                 rich_help_panel=_SERVER, show_default=False),
+]  # fmt: skip
+
+
+@contextmanager
+def serving(port: int) -> Iterator[ApiServer]:
+    """An embedded server that others on this machine cannot read: with TLS, and a token."""
+    try:
+        from dyninformer.testing import ApiServer  # noqa: PLC0415 - an extra
+
+        server = ApiServer(tls=True, controllers=False, port=port)
+    except ImportError as error:
+        raise CommandError(
+            f"this command needs the embedded API server ({error}): "
+            "pip install 'dyninformer[cli,testing]'"
+        ) from None
+    except OSError as error:
+        raise CommandError(f"--port {port}: {error.strerror}", code=WRONG_USAGE) from None
+    with server:
+        yield server
+
+
+@contextmanager
+def announced(server: ApiServer, path: Path | None, what: str) -> Iterator[None]:
+    """Say how to reach the server: what to type goes to stdout, the rest to stderr."""
+    if path is not None:
+        path = path.expanduser()
+        if os.path.lexists(path):
+            raise CommandError(f"--kubeconfig-out {path}: it is there already", code=WRONG_USAGE)
+    written = server.kubeconfig(path).absolute()
+    try:
+        typer.echo(f"{what}, on {server.url}", err=True)
+        typer.echo(f"export KUBECONFIG={shlex.quote(str(written))}")
+        yield
+    finally:
+        written.unlink(missing_ok=True)
+
+
+class Skipped:
+    """What could not be done, the first of it on stderr at once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, text: str) -> None:
+        """One more."""
+        self.count += 1
+        if self.count <= _TOLD:
+            typer.echo(f"skipped: {visible(text)}", err=True)
+
+    def end(self) -> None:
+        """Say how many were not told."""
+        if self.count > _TOLD:
+            typer.echo(f"skipped: {self.count - _TOLD} more", err=True)
+
+
+def counted(number: int, what: str) -> str:
+    """``1 object``, ``2,000 objects``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,26 +1,174 @@
-"""Whether the server can be reached, who it is, and whether its clock is ours."""
+"""The doctor's checks of what is installed here, and of the server."""
 
 from __future__ import annotations
 
 import json
+import operator
+import platform
 import re
+import socket
+import ssl
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from importlib.metadata import PackageNotFoundError, requires, version
+from itertools import zip_longest
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from dyninformer.cli.check_certificate import certificate
 from dyninformer.cli.findings import Finding, denied, fail, failed_by, message_of, ok, warn
 from dyninformer.display.text import visible
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.watching.failures import without_password
 from dyninformer.watching.source import Source
 from dyninformer.watching.transport import JsonReply
+
+# ----------------------------------------------------------------------------------------
+# Which versions are installed here, and whether they are those that are allowed.
+
+
+Numbers: TypeAlias = tuple[int, ...]
+Wanted: TypeAlias = dict[str, list[str]]
+
+_CHECK: Final = "versions"
+_OWN: Final = "dyninformer"
+# A wildcard as in !=0.41.* is left out: it is about a version that is long gone.
+_REQUIREMENT: Final = re.compile(r"\s*([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*\(?([^;)]*)\)?\s*(?:;|$)")
+_CLAUSE: Final = re.compile(r"^\s*(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+)*)\s*$")
+_COMPARE: Final = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq,
+    "!=": operator.ne, "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
+
+
+def installed_versions() -> Iterator[Finding]:
+    """One line with all versions, and one more for each that is not allowed."""
+    try:
+        own = version(_OWN)
+    except PackageNotFoundError:
+        yield warn(
+            _CHECK, f"{_OWN} is not installed as a package", "pip install 'dyninformer[cli]'"
+        )
+        return
+    wanted = _requirements(_OWN)
+    wanted["urllib3"] = wanted.get("urllib3", []) + _requirements("kubernetes").get("urllib3", [])
+    found = {name: _installed(name) for name in wanted}
+    listed = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
+    problems = [
+        fail(
+            _CHECK,
+            f"{name} is {found[name] or 'missing'}; {_OWN} needs {name}{','.join(clauses)}",
+            f"pip install --upgrade '{name}{','.join(clauses)}'",
+        )
+        for name, clauses in wanted.items()
+        if not allows(clauses, found[name])
+    ]
+    yield from problems
+    if not problems:
+        yield ok(_CHECK, f"{_OWN} {own}, python {platform.python_version()}, {listed}")
+
+
+def allows(clauses: list[str], number: str) -> bool:
+    """Whether a version is one that ``>=29,!=36.0.0`` allows.
+
+    >>> allows([">=29.0.0", "!=36.0.0"], "36.0.0"), allows([">=29.0.0", "!=36.0.0"], "37.0.2")
+    (False, True)
+    """
+    own = _numbers(number)
+    for clause in clauses:
+        matched = _CLAUSE.match(clause)
+        if matched and not _COMPARE[matched[1]](*_alike(own, _numbers(matched[2]))):
+            return False
+    return bool(own)
+
+
+def _requirements(package: str) -> Wanted:
+    """What a package needs in any case, by name."""
+    found: Wanted = {}
+    for line in requires(package) or ():
+        matched = _REQUIREMENT.match(line)
+        if matched and ";" not in line:
+            clauses = found.setdefault(matched[1], [])
+            clauses += [each for each in matched[2].split(",") if each and each not in clauses]
+    return found
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _numbers(text: str) -> Numbers:
+    matched = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(map(int, matched[0].split("."))) if matched else ()
+
+
+def _alike(one: Numbers, other: Numbers) -> tuple[Numbers, Numbers]:
+    """Of equal length: 1.2 is 1.2.0."""
+    pairs = list(zip_longest(one, other, fillvalue=0))
+    return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+
+
+# ----------------------------------------------------------------------------------------
+# Whether the server's certificate is checked, and for how long it is valid.
+
+
+_DAY: Final = 86_400.0
+_SOON_DAYS: Final = 14
+
+
+def certificate(source: Source, patience: float) -> Iterator[Finding]:
+    """For a server that answers over TLS."""
+    host = urlsplit(source.host)
+    if host.scheme != "https":
+        return
+    settings: Any = source.writes_client.configuration
+    if not settings.verify_ssl:
+        yield warn(
+            "certificate",
+            "it is not verified: anybody on the way can read along, and take the credentials",
+            "Take insecure-skip-tls-verify out of the kubeconfig, and name the "
+            "certificate-authority.",
+        )
+        return
+    if source.proxy is not None:
+        return  # it would take the proxy's words to look at it
+    try:
+        ends = _valid_until(
+            host.hostname or "", host.port or 443, settings, patience
+        )  # fmt: skip
+    except (OSError, ValueError):
+        return  # requests are answered; it is only this look that does not work
+    days = (ends - time.time()) / _DAY
+    if days < _SOON_DAYS:
+        fix = "Renew it in time (kubeadm certs renew, or your provider's way)."
+        yield warn("certificate", f"it expires in {days:.1f} days", fix)
+    else:
+        yield ok("certificate", f"trusted, and valid for {days:,.0f} days more")
+
+
+def _valid_until(host: str, port: int, settings: Any, patience: float) -> float:
+    context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+    # urllib3 is no stricter, and the certificate has been judged there.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    name = getattr(settings, "tls_server_name", None) or host
+    with (
+        socket.create_connection((host, port), patience) as plain,
+        context.wrap_socket(plain, server_hostname=name) as connection,
+    ):
+        shown = connection.getpeercert() or {}
+    return float(ssl.cert_time_to_seconds(str(shown.get("notAfter") or "")))
+
+
+# ----------------------------------------------------------------------------------------
+# Whether the server can be reached, who it is, and whether its clock is ours.
+
 
 _MOST_SKEW: Final = 30.0
 _OLDEST: Final = (1, 16)  # the first with bookmarks and apiextensions.k8s.io/v1

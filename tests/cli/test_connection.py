@@ -6,7 +6,7 @@ import io
 import time
 
 from dyninformer import DynamicSharedInformerFactory
-from dyninformer.cli.progress import shown_while_syncing
+from dyninformer.cli.connection import shown_while_syncing
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import BlackHole
 

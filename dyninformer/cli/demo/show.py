@@ -1,0 +1,492 @@
+"""What the demo shows: informers on its cluster, on a terminal or line by line, and the summary at the end."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.layout import Layout
+from rich.live import Live
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from dyninformer.cli.connection import ConnectionNotices, Target, lost_since
+from dyninformer.cli.demo import cluster
+from dyninformer.cli.demo.cluster import Story, StoryThread
+from dyninformer.cli.errors import FAILED, WRONG_USAGE, CommandError
+from dyninformer.cli.events import (
+    ADDED,
+    COLOURS,
+    DELETED,
+    MODIFIED,
+    EventDiffs,
+    EventFilter,
+    EventSource,
+    Line,
+    ShownEvent,
+)
+from dyninformer.cli.live import Shutdown, coloured, shutdown_on_signals
+from dyninformer.display.table import Table
+from dyninformer.display.text import visible
+from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
+from dyninformer.resource import GroupVersionResource
+from dyninformer.testing import ApiServer
+
+# ----------------------------------------------------------------------------------------
+# What one sees of the demo through informers: what changed, the indexes, and how they stand.
+
+
+Object: TypeAlias = dict[str, Any]
+Rows: TypeAlias = list[list[str]]
+Texts: TypeAlias = list[str]
+Informers: TypeAlias = list[GenericInformer]
+Key: TypeAlias = tuple[GroupVersionResource, str]
+
+_KEPT: Final = 100  # of each that can be shown
+_INDEXES: Final = {
+    cluster.CRD: {"issuer": ".spec.issuerRef.name", "ready": cluster.READY},
+    cluster.CRD: {"host": ".spec.affinity"},
+}
+
+
+class Watcher:
+    """Listens to every resource that is named. For one thread, but for what informers do."""
+
+    def __init__(
+        self, target: Target, factory: DynamicSharedInformerFactory, resources: Texts
+    ) -> None:
+        self._factory = factory
+        self._source = EventSource(target, factory, resources)
+        self._choosing = EventFilter(lambda _: True, (), initial=False)
+        self._notices = ConnectionNotices(factory.status, self._tell)
+        self._recent: dict[Key, ShownEvent] = {}
+        self._updates: deque[ShownEvent] = deque(maxlen=_KEPT)
+        self._news: Texts = []
+        self.events: Counter[str] = Counter()
+        """How many have come, by type."""
+        self.missed = 0
+        """Deletions that nobody saw, and that were told all the same."""
+        self.last_event = time.monotonic()
+        """When the last one came."""
+        self.informers: Informers = []
+
+    def begin(self) -> None:
+        """Start, and return when everything that is there is held."""
+        self._source.begin(self._tell)
+        for resource in self._source.resources:
+            indexers = _INDEXES.get(resource.gvr.group_resource, {})
+            self.informers.append(self._factory.for_resource(resource.gvr, indexers=indexers))
+
+    def look(self, timeout: float) -> bool:
+        """Take what has come, and wait for something if nothing has; whether there was any."""
+        self._notices.look()
+        watched = self._source.get(timeout)
+        if watched is None:
+            return False
+        while watched is not None:
+            seen = self._choosing.seen(watched)
+            if seen is not None:
+                self._take(seen)
+            watched = self._source.get(0)
+        return True
+
+    # -- what there is to show -----------------------------------------------------------
+
+    def news(self) -> Texts:
+        """What happened to the connection since the last time."""
+        news, self._news = self._news, []
+        return news
+
+    def recent(self, count: int) -> list[ShownEvent]:
+        """The last event of each object, the newest first."""
+        return list(reversed(self._recent.values()))[:count]
+
+    def updates(self, count: int) -> list[ShownEvent]:
+        """The last updates, the newest first."""
+        return list(reversed(self._updates))[:count]
+
+    def by_issuer(self) -> Rows:
+        """Certificates by issuer, and of each how many are ready: all of it from indexes."""
+        indexer = self._of(cluster.CRD).informer.indexer
+        ready, failing = (set(indexer.index_keys("ready", each)) for each in ("True", "False"))
+        rows = []
+        for issuer in sorted(indexer.list_index_func_values("issuer")):
+            keys = set(indexer.index_keys("issuer", issuer))
+            rows.append(
+                [issuer, *(str(len(each)) for each in (keys, keys & ready, keys & failing))]
+            )
+        return rows
+
+    def by_host(self) -> Rows:
+        """Blocks by host, and how many of their addresses are in use."""
+        lister = self._of(cluster.CRD)
+        rows = []
+        for host in sorted(lister.informer.indexer.list_index_func_values("host")):
+            held = lister.lister.by_index("host", host)
+            used, all_ = sum(map(cluster.in_use, held)), sum(map(cluster.size, held))
+            rows.append([host.removeprefix("host:"), str(len(held)), f"{used} of {all_}"])
+        return rows
+
+    def standing(self) -> tuple[bool, str]:
+        """Whether all is well, and how the informers stand, in words."""
+        statuses = self._factory.status()
+        lost = {gvr.resource: status for gvr, status in statuses.items() if lost_since(status)}
+        if lost:
+            latest = max(lost.values(), key=lost_since)  # who heard nothing for long knows less
+            return False, f"{', '.join(lost)} {lost_since(latest)}: {latest.reason}"
+        since = max(each.since for each in statuses.values() if each.since is not None)
+        return True, f"connected since {since.astimezone():%H:%M:%S}"
+
+    def figures(self) -> str:
+        """How many objects and events, and how much memory."""
+        objects = sum(len(each.lister) for each in self.informers)
+        figures = f"{objects} objects, {self.events.total()} events"
+        memory = _memory()
+        return f"{figures}, {memory / 1e6:.0f} MB with the server" if memory else figures
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _take(self, seen: ShownEvent) -> None:
+        self.last_event = time.monotonic()
+        self.events[seen.type] += 1
+        self.missed += seen.missed
+        key = (seen.event.gvr, seen.event.key)
+        self._recent.pop(key, None)
+        self._recent[key] = seen
+        if len(self._recent) > _KEPT:
+            del self._recent[next(iter(self._recent))]
+        if seen.type == MODIFIED:
+            self._updates.append(seen)
+
+    def _tell(self, line: str) -> None:
+        self._news.append(line)
+
+    def _of(self, name: str) -> GenericInformer:
+        return next(each for each in self.informers if each.gvr.group_resource == name)
+
+
+def object_status(seen: ShownEvent) -> Line:
+    """How the object of an event stands, in a few words, and whether that is good."""
+    obj = seen.object
+    if seen.type == DELETED:
+        return Line("missed while the server was away" if seen.missed else "gone", "red")
+    if seen.event.gvr.group_resource == cluster.CRD:
+        return Line(f"{cluster.in_use(obj)} of {cluster.size(obj)} addresses in use")
+    return cluster.status_of(obj)
+
+
+def _memory() -> int:
+    """Bytes of this process, with the server; 0 where the system does not say."""
+    try:
+        pages = Path("/proc/self/statm").read_text("ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+# ----------------------------------------------------------------------------------------
+# Whether the caches hold what the server has, object for object.
+
+
+Objects: TypeAlias = list[Object]
+
+_QUIET_SECONDS: Final = 3.0  # without an event, while all is connected: nothing is on its way
+_PATIENCE: Final = 15.0
+
+
+def differences(server: ApiServer, spectator: Watcher) -> Texts:
+    """What differs once everything has arrived; nothing if cache and server agree.
+
+    Nothing may write meanwhile. What is on its way is waited for.
+    """
+    begun = time.monotonic()
+    while found := _differences_now(server, spectator.informers):
+        spectator.look(0.1)
+        now = time.monotonic()
+        connected, _ = spectator.standing()
+        quiet = now - max(begun, spectator.last_event) > _QUIET_SECONDS
+        if (connected and quiet) or now - begun > _PATIENCE:
+            break
+    return found
+
+
+def _differences_now(server: ApiServer, informers: Informers) -> Texts:
+    found = []
+    for each in informers:
+        cached = {_key(obj): obj for obj in each.lister}
+        served = {_key(obj): obj for obj in _listed(server, each.gvr.group_resource)}
+        for key in sorted(cached.keys() | served.keys()):
+            if key not in served:
+                found.append(f"{each.gvr.resource} {key}: only the cache has it")
+            elif key not in cached:
+                found.append(f"{each.gvr.resource} {key}: the cache does not have it")
+            elif cached[key] != served[key]:
+                found.append(f"{each.gvr.resource} {key}: the cache has another state of it")
+    return found
+
+
+def _listed(server: ApiServer, resource: str) -> Objects:
+    """A fresh LIST; of a resource whose CRD is away there is nothing."""
+    try:
+        return server.list(resource)
+    except LookupError:
+        return []
+
+
+def _key(obj: Object) -> str:
+    metadata = obj["metadata"]
+    return "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+
+
+# ----------------------------------------------------------------------------------------
+# The demo on a terminal: one picture, drawn anew as things change, fitted to its size.
+
+
+Headings: TypeAlias = Iterable[str]
+
+_INDEX: Final = 6  # lines: a title, headings, three rows, and one between
+_FOOT: Final = 2
+_FAINT: Final = "dim"
+_TITLE: Final = "bold cyan"
+
+
+class Dashboard:
+    """Draws what a spectator sees. For the spectator's thread."""
+
+    def __init__(self, spectator: Watcher, playing: StoryThread, hint: str) -> None:
+        self._spectator = spectator
+        self._playing = playing
+        self._hint = Text(hint, style=_FAINT, overflow="fold")
+        self._told = ""
+
+    def tell(self, line: str) -> None:
+        """Show a line of the story until another one follows."""
+        self._told = line
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        top = 1 + math.ceil(len(self._hint) / options.max_width)
+        left = max(4, (options.height or console.height) - top - _INDEX - _FOOT)
+        changed = (left + 1) // 2
+        layout = Layout()
+        layout.split_column(
+            Layout(self._title(), size=1),
+            Layout(self._hint, size=top - 1),
+            Layout(self._changed(changed - 2), size=changed),
+            Layout(name="indexes", size=_INDEX),
+            Layout(self._diffs(left - changed - 1), size=left - changed),
+            Layout(self._foot(), size=_FOOT),
+        )
+        layout["indexes"].split_row(
+            Layout(self._by_issuer(), ratio=4), Layout(self._by_host(), ratio=3)
+        )
+        yield layout
+
+    def _title(self) -> RenderableType:
+        played, whole = int(self._playing.elapsed), round(self._playing.seconds)
+        parts = (("dyninformer demo", _TITLE), f"  {played} of {whole} s  ")
+        return _lines([Text.assemble(*parts, ("Ctrl-C ends it", _FAINT))])
+
+    def _changed(self, count: int) -> RenderableType:
+        table = _table("LAST CHANGED", expand=True)
+        for heading, ratio in ("TIME", None), ("EVENT", None), ("OBJECT", 4), ("STATUS", 5):
+            table.add_column(heading, no_wrap=True, overflow="ellipsis", ratio=ratio)
+        for seen in self._spectator.recent(count):
+            inside = f"{seen.event.namespace}/" if seen.event.namespace else ""
+            name = f"{seen.object.get('kind', '')} {inside}{seen.event.name}"
+            status = object_status(seen)
+            table.add_row(
+                f"{seen.when:%H:%M:%S}",
+                Text(seen.type, COLOURS[seen.type]),
+                Text(visible(name)),
+                Text(visible(status.text), status.colour),
+            )
+        return table
+
+    def _by_issuer(self) -> RenderableType:
+        headings = ("ISSUER", "CERTIFICATES", "READY", "NOT READY")
+        table = _numbers("INDEX BY .spec.issuerRef.name", headings)
+        for issuer, all_, ready, failing in self._spectator.by_issuer()[: _INDEX - 3]:
+            table.add_row(Text(visible(issuer)), all_, Text(ready, "green"), Text(failing, "red"))
+        return table
+
+    def _by_host(self) -> RenderableType:
+        table = _numbers("INDEX BY .spec.affinity", ("HOST", "BLOCKS", "IN USE"))
+        for host, held, used in self._spectator.by_host()[: _INDEX - 3]:
+            table.add_row(Text(visible(host)), held, used)
+        return Padding(table, (0, 0, 0, 2))
+
+    def _diffs(self, count: int) -> RenderableType:
+        return _lines([Text("LAST DIFFS", style=_TITLE), *self._newest_diffs(count)])
+
+    def _newest_diffs(self, count: int) -> Iterator[Text]:
+        """As many as there is room for, the newest first."""
+        for seen in self._spectator.updates(count):
+            if count < 2:  # a heading without a diff says nothing
+                return
+            lines = [coloured(line) for line in EventDiffs().lines(seen)][:count]
+            yield from lines
+            count -= len(lines)
+
+    def _foot(self) -> RenderableType:
+        well, standing = self._spectator.standing()
+        status = Text(visible(standing), "green" if well else "red")
+        figures = f" - {self._spectator.figures()}" if well else ""
+        return _lines([Text(self._told, style="bold"), Text.assemble(status, figures)])
+
+
+def _table(title: str, *, expand: bool) -> Table:
+    return Table(
+        title=Text(title, style=_TITLE), title_justify="left", box=None, expand=expand,
+        pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
+    )  # fmt: skip
+
+
+def _numbers(title: str, headings: Headings) -> Table:
+    """A table of numbers behind names."""
+    table = _table(title, expand=False)
+    first, *others = headings
+    table.add_column(first, no_wrap=True, overflow="ellipsis")
+    for heading in others:
+        table.add_column(heading, no_wrap=True, justify="right")
+    return table
+
+
+def _lines(lines: Iterable[Text]) -> RenderableType:
+    """Lines that end at the edge."""
+    grid = Table.grid(expand=True)
+    grid.add_column(no_wrap=True, overflow="ellipsis")
+    for line in lines:
+        grid.add_row(line)
+    return grid
+
+
+# ----------------------------------------------------------------------------------------
+# The end of the demo, in plain text: what happened, what is held, and whether it is right.
+
+
+_DIFFERENCES: Final = 10  # that are shown
+_DIFF: Final = 12  # lines of it
+
+
+def summary(spectator: Watcher, playing: StoryThread, differences: Texts) -> Iterator[str]:
+    """The lines. ``differences`` are those between the caches and the server."""
+    events = spectator.events
+    yield ""
+    yield (
+        f"{playing.elapsed:.0f} of {playing.seconds:.0f} s were played: {events.total()} events, "
+        f"{events[ADDED]} added, {events[MODIFIED]} modified, {events[DELETED]} deleted "
+        f"({spectator.missed} while the server was away)."
+    )
+    yield "\nCertificates by issuer, from an index of .spec.issuerRef.name:"
+    yield from _indented(["issuer", "certificates", "ready", "not ready"], spectator.by_issuer())
+    yield "\nIP blocks by host, from an index of .spec.affinity:"
+    yield from _indented(["host", "blocks", "addresses in use"], spectator.by_host())
+    updates = spectator.updates(1)
+    if updates:
+        yield "\nThe last update:"
+        lines = [f"  {line.text}" for line in EventDiffs().lines(updates[0])]
+        yield from lines[:_DIFF]
+        if len(lines) > _DIFF:
+            yield f"    ... ({len(lines) - _DIFF} more)"
+    yield ""
+    held = ", ".join(f"{len(each.lister)} {each.gvr.resource}" for each in spectator.informers)
+    if not differences:
+        yield f"The cache and the server agree, object for object: {held}."
+        return
+    yield f"The cache and the server DIFFER in {len(differences)} objects of {held}:"
+    yield from (f"  {visible(each)}" for each in differences[:_DIFFERENCES])
+
+
+def _indented(headings: Texts, rows: list[Texts]) -> Iterator[str]:
+    return (f"  {line}" for line in Table(headings).lines(rows))
+
+
+# ----------------------------------------------------------------------------------------
+# The whole demo: a server, the story on it, informers that look on, and the end.
+
+
+_MANIFESTS: Final = Path(__file__).with_name("manifests")
+_LOOK_SECONDS: Final = 0.1
+_DRAW_SECONDS: Final = 0.15
+_LIVE_SECONDS: Final = 60.0
+_ONCE_SECONDS: Final = 8.0
+
+
+def show(manifests: Path | None, *, once: bool, seconds: float | None, objects: int) -> None:
+    """Show it; exit with 1 if the caches are not as the server is at the end."""
+    console = Console(highlight=False)
+    live = sys.stdout.isatty() and not console.is_dumb_terminal and not once
+    length = seconds or (_LIVE_SECONDS if live else _ONCE_SECONDS)
+    with ApiServer() as server:
+        server.install(manifests or _MANIFESTS)
+        resources = _resources(server)
+        story = Story(server, objects)
+        story.begin()
+        kubeconfig = server.kubeconfig()
+        hint = f"kubectl --kubeconfig {kubeconfig} get certificates -A"
+        typer.echo(f"An API server listens on {server.url}. Another terminal can look on:\n")
+        typer.echo(f"  {hint}\n")
+        target = Target(kubeconfig=str(kubeconfig), all_namespaces=True)
+        with target.connected() as factory:
+            spectator = Watcher(target, factory, resources)
+            spectator.begin()
+            with shutdown_on_signals() as ending, StoryThread(story, length) as playing:
+                if live:
+                    view = Dashboard(spectator, playing, hint)
+                    _show_live(console, view, spectator, playing, ending)
+                else:
+                    _show_lines(spectator, playing, ending)
+            found = differences(server, spectator)
+        for line in summary(spectator, playing, found):
+            typer.echo(line)
+    if found:
+        raise typer.Exit(FAILED)
+
+
+def _resources(server: ApiServer) -> Texts:
+    """Every custom resource that is installed; the story needs two of them."""
+    found = [crd["metadata"]["name"] for crd in server.list("customresourcedefinitions")]
+    missing = [name for name in (cluster.CRD, cluster.CRD) if name not in found]
+    if missing:
+        raise CommandError(
+            f"the demo is about {' and '.join(missing)}: let --manifests have the CRDs, as "
+            "examples/crd does, or leave it out",
+            code=WRONG_USAGE,
+        )
+    return found
+
+
+def _show_live(
+    console: Console, view: Dashboard, spectator: Watcher, playing: StoryThread, ending: Shutdown
+) -> None:
+    """Draw it anew as things change."""
+    drawn = -math.inf
+    with Live(view, console=console, screen=True, auto_refresh=False) as live:
+        while not (ending.asked or playing.is_over()):
+            spectator.look(_LOOK_SECONDS)
+            for line in playing.news():
+                view.tell(line)
+            now = time.monotonic()
+            if now - drawn >= _DRAW_SECONDS:
+                drawn = now
+                live.refresh()
+
+
+def _show_lines(spectator: Watcher, playing: StoryThread, ending: Shutdown) -> None:
+    """Tell the story, and what becomes of the connection, line by line."""
+    while not (ending.asked or playing.is_over()):
+        spectator.look(_LOOK_SECONDS)
+        for line in playing.news():
+            typer.echo(f"{datetime.now().astimezone():%H:%M:%S} {line}")
+        for line in spectator.news():
+            typer.echo(line)
