@@ -1,152 +1,49 @@
-"""``get``: objects as they are now, through a synced informer, and with -w again whenever they change."""
+"""``get``: objects as they are now, and with -w again whenever they change."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from dyninformer.cli import arguments
 from dyninformer.cli.arguments import Filter, where_filter
-from dyninformer.cli.connection import Namespaces, Target
+from dyninformer.cli.connection import Cluster, Target, with_target
 from dyninformer.cli.errors import FAILED, WRONG_USAGE, CommandError
-from dyninformer.cli.events import EventFilter, EventFormat, EventSource, ObjectTable, ObjectTexts
-from dyninformer.cli.live import EventLoop, say
+from dyninformer.cli.events import EventFilter, EventSource, ObjectTable, object_format, show_events
 from dyninformer.cli.output import Form, printed
+from dyninformer.cli.terminal import say
 from dyninformer.discovery import ResolvedResource
-from dyninformer.display.columns import custom_columns
 from dyninformer.display.table import by_name, by_path
 from dyninformer.display.text import visible
-from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
+from dyninformer.factory import GenericInformer
 from dyninformer.store.jsonpath import JSONPath
 
-# ----------------------------------------------------------------------------------------
-# ``get -w``: rows and objects as get shows them, again whenever they change.
-
-
 Object: TypeAlias = dict[str, Any]
-Held: TypeAlias = list[Object]
-NameSequence: TypeAlias = Sequence[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Watch:
-    """What ``get -w`` was asked for."""
-
-    names: NameSequence
-    fits: Filter
-    form: Form
-    only_changes: bool
-    """Not what is there at the beginning."""
-    events: bool
-    """What happened is told with each object."""
-    headings: bool
-
-    def run(self, target: Target, factory: DynamicSharedInformerFactory, resource: str) -> None:
-        """Show objects as they are, and then as they change, until somebody interrupts."""
-        source = EventSource(target, factory, [resource])
-        if source.patterns or (len(source.resources) != 1 and self._has_own_columns()):
-            raise CommandError(
-                "-w shows one resource as a table: watch several with `dyninformer watch`",
-                code=WRONG_USAGE,
-            )
-        lined = self._lined(target, factory, source)
-        source.begin(say)
-        held = self._held(target, factory, source)
-        if isinstance(lined, ObjectTable) and not self.only_changes:
-            lined.make_room(held)
-        self._tell_what_lacks(held)
-        choosing = EventFilter(self._chosen, [], initial=not self.only_changes)
-        EventLoop(factory, source, choosing, lined).run()
-
-    def _has_own_columns(self) -> bool:
-        return self.form.is_tabular and not self.form.argument
-
-    def _chosen(self, obj: Object) -> bool:
-        return (not self.names or obj["metadata"]["name"] in self.names) and self.fits(obj)
-
-    def _lined(
-        self, target: Target, factory: DynamicSharedInformerFactory, source: EventSource
-    ) -> EventFormat:
-        form = self.form
-        if not form.is_tabular:
-            return ObjectTexts(form, events=self.events)
-        if form.argument:
-            columns = custom_columns(form.argument)
-        else:
-            spaces = target.namespaces_in(factory)
-            columns = form.columns(
-                factory.discovery,
-                source.resources[0],
-                with_namespace=spaces == [""] or len(spaces) > 1,
-            )
-        return ObjectTable(form, columns, events=self.events, show_headings=self.headings)
-
-    def _held(
-        self, target: Target, factory: DynamicSharedInformerFactory, source: EventSource
-    ) -> Held:
-        """What is there now."""
-        return [
-            obj
-            for each in source.resources
-            for obj in target.informer(factory, each).lister
-            if self._chosen(obj)
-        ]
-
-    def _tell_what_lacks(self, held: Held) -> None:
-        """People wonder at an empty screen; what comes later is shown when it comes."""
-        there = {obj["metadata"]["name"] for obj in held}
-        lacking = [visible(name) for name in self.names if name not in there]
-        if lacking:
-            say(f"not there yet: {', '.join(lacking)}")
-        elif not held and self.form.is_table:
-            say("No resources found yet")
-
-
-# ----------------------------------------------------------------------------------------
-# ``get``: objects as they are now, through a synced informer.
-
-
 Objects: TypeAlias = list[Object]
-Names: TypeAlias = list[str]
-Asked: TypeAlias = list[tuple[ResolvedResource, GenericInformer]]
-
-_CHANGES = "What changes"
+Informers: TypeAlias = list[tuple[ResolvedResource, GenericInformer]]
 
 
+def _changes(*names: str, text: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel="What changes")
+
+
+@with_target()
 def command(
     resource: arguments.Resource,
-    names: arguments.NameArguments = None,
+    names: arguments.ObjectNames = None,
     *,
-    namespace: arguments.Namespace = None,
-    all_namespaces: arguments.AllNamespaces = False,
-    selector: arguments.Selector = "",
-    field_selector: arguments.FieldSelector = "",
+    target: Target,
     where: arguments.Where = None,
     output: arguments.Output = "table",
     sort_by: arguments.SortBy = None,
-    watch: Annotated[
-        bool,
-        typer.Option("-w", "--watch", help="Go on with what changes.", rich_help_panel=_CHANGES),
-    ] = False,
-    watch_only: Annotated[
-        bool,
-        typer.Option("--watch-only", help="Only what changes.", rich_help_panel=_CHANGES),
-    ] = False,
+    watch: Annotated[bool, _changes("-w", "--watch", text="Go on with what changes.")] = False,
+    watch_only: Annotated[bool, _changes("--watch-only", text="Only what changes.")] = False,
     output_watch_events: Annotated[
-        bool,
-        typer.Option(
-            "--output-watch-events",
-            help="With -w, the type of each event, too.",
-            rich_help_panel=_CHANGES,
-        ),
+        bool, _changes("--output-watch-events", text="With -w, the type of each event, too.")
     ] = False,
     no_headers: arguments.NoHeaders = False,
-    kubeconfig: arguments.Kubeconfig = None,
-    context: arguments.Context = None,
-    request_timeout: arguments.SyncTimeout = 30.0,
 ) -> None:
     r"""Show objects, once or as they change.
 
@@ -166,111 +63,138 @@ def command(
     $ dyninformer get ipamblocks -o 'jsonpath={range .items[*]}{.spec.cidr}{"\n"}{end}'
     ```
     """
-    form, fits = Form.parse(output), where_filter(where)
+    form, fits, headings = Form.parse(output), where_filter(where), not no_headers
+    names = names or []
     if sort_by and (watch or watch_only):
         raise CommandError("-w shows rows as they come: leave --sort-by out", code=WRONG_USAGE)
     if output_watch_events and not (watch or watch_only):
         raise CommandError("--output-watch-events goes with -w", code=WRONG_USAGE)
     if sort_by:
-        JSONPath(sort_by)  # a path that cannot be read is refused before anything is asked
-    if names and (selector or field_selector):
+        JSONPath(sort_by)  # a path that cannot be read is refused before any request is made
+    if names and (target.selector or target.field_selector):
         raise CommandError("give names or a selector, not both", code=WRONG_USAGE)
-    if names and len(names) == 1:
-        field_selector = f"metadata.name={names[0]}"  # the server need not send all the others
+    if len(names) == 1:  # the server need not send all the others
+        target = replace(target, field_selector=f"metadata.name={names[0]}")
     if form.kind == "csv" and not form.argument and "," in resource:
         raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
-    target = Target(
-        kubeconfig=kubeconfig,
-        context=context,
-        namespace=namespace,
-        all_namespaces=all_namespaces,
-        selector=selector,
-        field_selector=field_selector,
-        timeout=request_timeout,
-    )
-    with target.connected() as factory:
+    chosen = _Chosen(names, fits)
+    with target.connected() as cluster:
         if watch or watch_only:
-            _Watch(
-                names=names or [],
-                fits=fits,
-                form=form,
-                only_changes=watch_only,
-                events=output_watch_events,
-                headings=not no_headers,
-            ).run(target, factory, resource)
+            _watch(
+                cluster, resource, chosen, form,
+                only_changes=watch_only, events=output_watch_events, headings=headings,
+            )  # fmt: skip
             return
-        missing = _print_once(
-            target, factory, resource,
-            names=names, fits=fits, form=form, sort_by=sort_by, headings=not no_headers,
-        )  # fmt: skip
+        missing = _print_once(cluster, resource, chosen, form, sort_by, headings=headings)
     for line in missing:
-        typer.echo(line, err=True)
+        say(line)
     if missing:
         raise typer.Exit(FAILED)
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """Which objects are shown, of those that the server sends."""
+
+    names: list[str]
+    """No names: all."""
+    fits: Filter
+
+    def __call__(self, obj: Object) -> bool:
+        return (not self.names or obj["metadata"]["name"] in self.names) and self.fits(obj)
+
+
 def _print_once(
-    target: Target,
-    factory: DynamicSharedInformerFactory,
+    cluster: Cluster,
     resource: str,
-    *,
-    names: Names | None,
-    fits: Filter,
+    chosen: _Chosen,
     form: Form,
     sort_by: str | None,
+    *,
     headings: bool,
-) -> Names:
+) -> list[str]:
     """Print what is there; what to say of the names that are not."""
-    asked: Asked = []
+    informers: Informers = []
     for each in dict.fromkeys(resource.split(",")):
-        found = target.resolved(factory, each)
-        asked.append((found, target.informer(factory, found)))
-    target.sync(factory)
-    shown = [(each, _chosen(informer, names, fits, sort_by)) for each, informer in asked]
-    missing = [line for each, informer in asked for line in _missing(each, informer, names)]
-    spaces = target.namespaces_of(factory, asked[0][0])
+        found = cluster.resolve(each)
+        informers.append((found, cluster.informer(found)))
+    cluster.sync()
+    shown = [
+        (each, _sorted([obj for obj in informer.lister if chosen(obj)], sort_by))
+        for each, informer in informers
+    ]
+    missing = [
+        line for each, informer in informers for line in _missing(each, informer, chosen.names)
+    ]
     text = printed(
         form,
-        factory.discovery,
+        cluster.factory.discovery,
         shown,
-        one=bool(names) and len(names or ()) == 1 and len(asked) == 1,
+        one=len(chosen.names) == 1 and len(informers) == 1,
         headings=headings,
-        with_namespace=len(spaces) > 1 or target.all_namespaces,
+        with_namespace=cluster.several_namespaces,
     )
     single_gone = bool(missing) and not any(objects for _, objects in shown)
     if form.is_table and not text and not missing:
-        typer.echo(_nothing(target, factory, asked), err=True)
+        say(_nothing(cluster, informers))
     elif text and not single_gone:
         typer.echo(text, nl=form.kind != "jsonpath")
     return missing
 
 
-def _chosen(
-    informer: GenericInformer, names: Names | None, fits: Filter, sort_by: str | None
-) -> Objects:
-    objects = [
-        obj
-        for obj in informer.lister
-        if (not names or obj["metadata"]["name"] in names) and fits(obj)
-    ]
-    return by_path(objects, sort_by) if sort_by else by_name(objects)
+def _sorted(objects: Objects, path: str | None) -> Objects:
+    return by_path(objects, path) if path else by_name(objects)
 
 
-def _missing(
-    resource: ResolvedResource, informer: GenericInformer, names: Names | None
-) -> list[str]:
-    held = {key.rpartition("/")[2] for key in informer.lister.keys()}  # noqa: SIM118 - no mapping
+def _missing(resource: ResolvedResource, informer: GenericInformer, names: list[str]) -> list[str]:
+    there = {key.rpartition("/")[2] for key in informer.lister.keys()}  # noqa: SIM118 - no mapping
     return [
         f'error: {resource.group_resource} "{visible(name)}" not found'
-        for name in names or ()
-        if name not in held
+        for name in names
+        if name not in there
     ]
 
 
-def _nothing(target: Target, factory: DynamicSharedInformerFactory, asked: Asked) -> str:
+def _nothing(cluster: Cluster, informers: Informers) -> str:
     """What kubectl says of an empty result."""
-    spaces: Namespaces = []
-    for resource, _ in asked:
-        spaces += target.namespaces_of(factory, resource)
+    spaces = [space for resource, _ in informers for space in cluster.namespaces_of(resource)]
     inside = ", ".join(dict.fromkeys(filter(None, spaces)))
     return f"No resources found in {inside} namespace." if inside else "No resources found"
+
+
+def _watch(
+    cluster: Cluster,
+    resource: str,
+    chosen: _Chosen,
+    form: Form,
+    *,
+    only_changes: bool,
+    events: bool,
+    headings: bool,
+) -> None:
+    """Show objects as they are, and then as they change, until somebody interrupts."""
+    source = EventSource(cluster, [resource])
+    if source.patterns or (source.resource is None and form.is_tabular and not form.argument):
+        raise CommandError(
+            "-w shows one resource as a table: watch several with `dyninformer watch`",
+            code=WRONG_USAGE,
+        )
+    shown_as = object_format(form, cluster, source, events=events, show_headings=headings)
+    source.begin(say)
+    objects = [
+        obj for each in source.resources for obj in cluster.informer(each).lister if chosen(obj)
+    ]
+    if isinstance(shown_as, ObjectTable) and not only_changes:
+        shown_as.make_room(objects)
+    _say_what_is_missing(chosen, objects, form)
+    show_events(cluster, source, EventFilter(chosen, initial=not only_changes), shown_as)
+
+
+def _say_what_is_missing(chosen: _Chosen, objects: Objects, form: Form) -> None:
+    """People wonder at an empty screen; what comes later is shown when it comes."""
+    there = {obj["metadata"]["name"] for obj in objects}
+    missing = [visible(name) for name in chosen.names if name not in there]
+    if missing:
+        say(f"not there yet: {', '.join(missing)}")
+    elif not objects and form.is_table:
+        say("No resources found yet")

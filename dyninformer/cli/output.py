@@ -1,4 +1,4 @@
-"""``-o``: the form in which objects are printed, checked before anything is asked."""
+"""``-o``: the form in which objects are printed, checked before any request is made."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from dyninformer.store.jsonpath import JSONPath
 
 Object: TypeAlias = dict[str, Any]
 Objects: TypeAlias = list[Object]
-Headings: TypeAlias = list[str]
-Found: TypeAlias = Sequence[tuple[ResolvedResource, Objects]]
+
 
 _PLAIN = ("table", "wide", "csv", "yaml", "json", "ndjson", "name")
 _WITH_ARGUMENT = ("jsonpath", "custom-columns", "csv")
@@ -47,18 +46,18 @@ class Form:
 
     @property
     def is_table(self) -> bool:
-        """People read it, and want to be told of nothing; programs get an empty list."""
+        """People read it, and are told that there is nothing; a program gets an empty list."""
         return self.kind in ("table", "wide")
 
     @property
     def is_tabular(self) -> bool:
-        """It has columns, of one resource or of any."""
+        """It has columns: those of a resource, or its own."""
         return self.is_table or self.kind in ("custom-columns", "csv")
 
-    def rows(self, headings: Headings, *, show_headings: bool) -> Table | CsvTable:
+    def table(self, headings: list[str], *, show_headings: bool) -> Table | CsvTable:
         """An empty table of this form."""
-        kind = CsvTable if self.kind == "csv" else Table
-        return kind(headings, show_headings=show_headings)
+        table = CsvTable if self.kind == "csv" else Table
+        return table(headings, show_headings=show_headings)
 
     def columns(
         self,
@@ -88,13 +87,13 @@ class Form:
 def printed(
     form: Form,
     discovery: Discovery,
-    found: Found,
+    found: Sequence[tuple[ResolvedResource, Objects]],
     *,
     one: bool,
     headings: bool,
     with_namespace: bool,
 ) -> str:
-    """The objects of each resource, in a form; ``one``: asked for by a single name."""
+    """The objects of each resource, in a form; ``one``: a single name was asked for."""
     if form.is_tabular:
         tables = []
         for resource, objects in found:
@@ -103,7 +102,7 @@ def printed(
             columns = form.columns(
                 discovery, resource, with_namespace=with_namespace, with_kind=len(found) > 1
             )
-            table = form.rows([each.heading for each in columns], show_headings=headings)
+            table = form.table([each.heading for each in columns], show_headings=headings)
             tables.append("\n".join(table.lines(row(columns, obj) for obj in objects)))
         return ("\n\n" if form.is_table else "\n").join(tables)
     objects = [forms.without_managed_fields(obj) for _, each in found for obj in each]

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, Final, Self, TypeAlias
 
 import msgspec
@@ -24,18 +23,20 @@ from dyninformer.cli.errors import CommandError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.jsonpath.document import decoded
 
-FORMAT: Final = "dyninformer-recording"
-VERSION: Final = 1
-
-_FRAME_BYTES: Final = 8 << 20  # of plain text; a frame has a checksum, and can be read alone
-
 Object: TypeAlias = dict[str, Any]
-Texts: TypeAlias = tuple[str, ...]
-Resources: TypeAlias = "tuple[Resource, ...]"
 Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
+_FORMAT: Final = "dyninformer-recording"
+_VERSION: Final = 1
+_FRAME_BYTES: Final = 8 << 20  # of plain text; a frame has a checksum, and can be read alone
+_CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
+_LINE_BYTES: Final = 64 << 20  # no object is as large: a file that has such a line is none of ours
+_CHUNK: Final = 4096  # before the place where a file is broken, as much may be lost
+_NO_LINE: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, CommandError)
+_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
-class Column(msgspec.Struct, frozen=True, omit_defaults=True):
+
+class ColumnDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """A printer column, as the CRD declared it."""
 
     name: str
@@ -44,16 +45,16 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     priority: int = 0
 
 
-class Resource(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class ResourceDefinition(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What a server must know of a resource to serve it."""
 
     gvr: str
     kind: str
     namespaced: bool
     singular: str = ""
-    short_names: Texts = ()
-    categories: Texts = ()
-    columns: tuple[Column, ...] = ()
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    columns: tuple[ColumnDefinition, ...] = ()
 
     @property
     def parsed(self) -> GroupVersionResource:
@@ -64,13 +65,13 @@ class Resource(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The first line."""
 
-    format: str = FORMAT
-    version: int = VERSION
+    format: str = _FORMAT
+    version: int = _VERSION
     time: Moment
-    resources: Resources
+    resources: tuple[ResourceDefinition, ...]
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class RecordingLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """Any other line."""
 
     time: Moment
@@ -81,7 +82,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     missed: bool = False
     """A deletion that nobody saw: this may not be the object's last state."""
     object: Object = {}
-    resource: Resource | None = None
+    resource: ResourceDefinition | None = None
     events: int = 0
     objects: int = 0
 
@@ -92,7 +93,9 @@ class RecordingWriter:
     What `flush` has written can be read, whatever becomes of this process.
     """
 
-    def __init__(self, path: Path, resources: Resources, *, force: bool) -> None:
+    def __init__(
+        self, path: Path, resources: tuple[ResourceDefinition, ...], *, force: bool
+    ) -> None:
         if force:
             require_replaceable(path)
             path.unlink(missing_ok=True)
@@ -102,12 +105,13 @@ class RecordingWriter:
         self._waiting = bytearray()
         self.written = 0
         """Bytes in the file."""
-        self._put(Header(time=now(), resources=resources))
+        self.write(Header(time=now(), resources=resources))
         self.flush()
 
-    def write(self, line: Line) -> None:
+    def write(self, line: Header | RecordingLine) -> None:
         """Keep a line, for the next `flush`."""
-        self._put(line)
+        self._waiting += _encoded(line)
+        self._waiting += b"\n"
 
     def flush(self) -> None:
         """Have everything in the file."""
@@ -119,7 +123,7 @@ class RecordingWriter:
 
     def close(self, *, events: int, objects: int) -> None:
         """Write the end, and close the file."""
-        self._put(Line(now(), "END", events=events, objects=objects))
+        self.write(RecordingLine(now(), "END", events=events, objects=objects))
         self.flush()
         if self._packer is not None:
             self._append(self._packer.end())
@@ -129,17 +133,8 @@ class RecordingWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
-
-    def _put(self, line: Header | Line) -> None:
-        self._waiting += _encoded(line)
-        self._waiting += b"\n"
 
     def _append(self, data: bytes) -> None:
         view = memoryview(data)
@@ -171,7 +166,7 @@ class _Packer:
 
 
 def require_replaceable(path: Path) -> None:
-    """CommandError unless the path is free, or a file of the ordinary kind."""
+    """CommandError unless the path is free, or names an ordinary file."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -185,28 +180,15 @@ def now() -> datetime:
     return datetime.fromtimestamp(time.time(), UTC)
 
 
-def _encoded(line: Header | Line) -> bytes:
+def _encoded(line: Header | RecordingLine) -> bytes:
     try:
         return msgspec.json.encode(line)
     except (OverflowError, UnicodeEncodeError):  # past 64 bits; half of a character
         return json.dumps(msgspec.to_builtins(line), separators=(",", ":")).encode()
 
 
-# ----------------------------------------------------------------------------------------
-# Recordings read again, as far as they can be.
-
-
-_CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
-_LINE_BYTES: Final = 64 << 20  # no object is as large: a file that has such a line is none of ours
-_CHUNK: Final = 4096  # before the place where a file is broken, as much may be lost
-_NO_LINE: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, CommandError)
-_MAGIC: Final = b"\x28\xb5\x2f\xfd"
-
-Lines: TypeAlias = Iterator[Line]
-
-
 class BrokenRecordingError(CommandError):
-    """A recording that ends before its end, or holds what is no line of one."""
+    """A recording that ends before its end, or has a line that makes no sense."""
 
 
 class RecordingReader:
@@ -229,8 +211,8 @@ class RecordingReader:
         """How many bytes of the file have been read."""
         return self._file.tell()
 
-    def lines(self) -> Lines:
-        """The lines up to the end; BrokenError where it breaks off, or makes no sense."""
+    def lines(self) -> Iterator[RecordingLine]:
+        """The lines up to the end; BrokenRecordingError where it breaks off."""
         for text in self._texts:
             try:
                 line = _line(text)
@@ -250,12 +232,7 @@ class RecordingReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def _header(self, path: Path) -> Header:
@@ -264,21 +241,21 @@ class RecordingReader:
             head = msgspec.json.decode(text, type=Header)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             head = None
-        if head is None or head.format != FORMAT:
+        if head is None or head.format != _FORMAT:
             raise CommandError(f"{path} is no recording of dyninformer: its first line is none")
-        if head.version > VERSION:
+        if head.version > _VERSION:
             raise CommandError(
-                f"{path} is of version {head.version}, and this dyninformer reads up to {VERSION}: "
-                "use a later one"
+                f"{path} is of version {head.version}, and this dyninformer reads up to "
+                f"{_VERSION}: use a later one"
             )
         self._last = head.time
         return head
 
     def _read(self) -> Iterator[bytes]:
-        """The whole lines that can be read; BrokenError if the rest cannot."""
+        """The whole lines that can be read; BrokenRecordingError if the rest cannot."""
         rest = b""
         try:
-            for piece in self._plain():
+            for piece in self._unpacked():
                 *texts, rest = (rest + piece).split(b"\n")
                 for text in texts:
                     self._number += 1
@@ -295,7 +272,7 @@ class RecordingReader:
             why = "is cut" if len(rest) <= _LINE_BYTES else "is too long"
             raise BrokenRecordingError(f"{self._place()} {why}")
 
-    def _plain(self) -> Iterator[bytes]:
+    def _unpacked(self) -> Iterator[bytes]:
         """The file's text in pieces, unpacked if it is packed."""
         chunk = self._file.read(_CHUNK)
         if not chunk.startswith(_MAGIC):
@@ -316,8 +293,8 @@ class RecordingReader:
         return f"line {self._number}{told}"
 
 
-def _line(text: bytes) -> Line:
-    line = msgspec.convert(decoded(text), Line)
+def _line(text: bytes) -> RecordingLine:
+    line = msgspec.convert(decoded(text), RecordingLine)
     if line.type in _CHANGES:
         GroupVersionResource.parse(line.gvr)
         if not isinstance(line.object.get("metadata"), dict):

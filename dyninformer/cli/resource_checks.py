@@ -1,4 +1,4 @@
-"""The doctor's checks of one resource: whether it is there, and can be listed and watched, and in which ways."""
+"""The doctor's checks of one resource: is it there, and can it be listed and watched, and how."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote as quote_path
@@ -29,184 +29,12 @@ from dyninformer.watching.states import Scope
 from dyninformer.watching.statuses import status_of
 from dyninformer.watching.transport import SilentError
 
-# ----------------------------------------------------------------------------------------
-# Single requests for a collection, made as an informer makes them, and timed.
-
-
 Object: TypeAlias = dict[str, Any]
 
-NOTHING: Final = "dyninformer.doctor/probe=nothing"
-"""Labels that no object has: the state of a large collection need not be sent for a probe."""
-_STREAM_SECONDS: Final = 5  # for the state of nothing, and its end mark
-
-
-class Line(NamedTuple):
-    """A line of a watch."""
-
-    type: str
-    object: Object
-
-    @property
-    def is_mark(self) -> bool:
-        """It ends the initial events."""
-        annotations = self.object.get("metadata", {}).get("annotations") or {}
-        return self.type == "BOOKMARK" and annotations.get(MARK) == "true"
-
-
-class Refusal(NamedTuple):
-    """An answer other than 200."""
-
-    status: int
-    message: str
-
-
-class Listed(NamedTuple):
-    """A list of one item."""
-
-    seconds: float
-    size: int
-    items: int
-    remaining: int | None
-    version: str
-
-
-class Probes:
-    """Asks a server for one collection. UnreachableError if no answer comes."""
-
-    def __init__(
-        self, source: Source, gvr: GroupVersionResource, namespace: str, patience: float
-    ) -> None:
-        self._source = source
-        self._patience = patience
-        self._whole = Scope(gvr=gvr, namespace=namespace)
-        self._empty = Scope(gvr=gvr, namespace=namespace, label_selector=NOTHING)
-
-    def list_one(self) -> Listed | Refusal:
-        """A page of one item."""
-        began = time.monotonic()
-        with self._asked(self._whole, AskRevision(), self._patience) as reply:
-            if isinstance(reply, Refusal):
-                return reply
-            body = b"".join(reply.chunks())
-        seconds = time.monotonic() - began
-        try:
-            found = msgspec.json.decode(body)
-        except msgspec.DecodeError:
-            found = None
-        if not isinstance(found, dict) or not isinstance(found.get("items"), list):
-            return Refusal(200, "the answer is no list")
-        metadata = found.get("metadata") or {}
-        return Listed(
-            seconds,
-            len(body),
-            len(found["items"]),
-            metadata.get("remainingItemCount"),
-            str(metadata.get("resourceVersion") or ""),
-        )
-
-    @contextmanager
-    def streamed_state(self) -> Iterator[Iterator[Line] | Refusal]:
-        """The lines of a streaming list of nothing."""
-        want = StreamState(_STREAM_SECONDS)
-        with self._asked(self._empty, want, self._patience) as reply:
-            if isinstance(reply, Refusal):
-                yield reply
-                return
-            reply.allow_silence(_STREAM_SECONDS + self._patience)  # it ends by itself before
-            yield _lines(reply)
-
-    @contextmanager
-    def watched(self, version: str, seconds: int) -> Iterator[SocketReply | Refusal]:
-        """A watch from a version, for so long."""
-        want = WatchFrom(version, seconds)
-        with self._asked(self._whole, want, self._patience) as reply:
-            yield reply
-
-    @contextmanager
-    def _asked(self, scope: Scope, want: Want, patience: float) -> Iterator[SocketReply | Refusal]:
-        reply = self._source.list(replace(request_for(scope, want), deadline=patience))
-        try:
-            if reply.status == 200:
-                yield reply
-            else:
-                status = status_of(reply.body())
-                yield Refusal(reply.status, status.message if status is not None else "")
-        finally:
-            reply.close()
-
-
-def _lines(reply: SocketReply) -> Iterator[Line]:
-    """The lines as they come. UnreachableError if none comes for long; BrokenFrameError."""
-    cutter = LineCutter()
-    for chunk in reply.chunks():
-        for line in cutter.feed(chunk):
-            yield read_line(line)
-
-
-def read_line(line: bytes) -> Line:
-    """A line of a watch; what is no object counts as an empty one."""
-    kind, data = cut_event(line)
-    try:
-        found = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise broken("an event", line, str(error)) from None
-    return Line(kind, found if isinstance(found, dict) else {})
-
-
-# ----------------------------------------------------------------------------------------
-# Whether something cuts a watch in which little happens.
-
-
-_CHECK: Final = "idle watch"
-_GRACE: Final = 60  # the server shall not end it first
-_WHAT_HAPPENS: Final = (
-    "dyninformer watches again from the last version at once, and loses no event. Raise the idle "
-    "time of the proxy or load balancer on the way above a minute, in which a bookmark comes."
-)
-
-
-def idle_watch(probes: Probes, version: str, seconds: float) -> Iterator[Finding]:
-    """Hold a watch for so long, and say how it went."""
-    began = time.monotonic()
-    lines: Counter[str] = Counter()
-    try:
-        with probes.watched(version, int(seconds) + _GRACE) as reply:
-            if isinstance(reply, Refusal):
-                yield denied(_CHECK, "it cannot be watched", *reply)
-                return
-            end = _end_of(reply, began + seconds, lines)
-    except (UnreachableError, BrokenFrameError) as error:
-        end = str(error)
-    after = time.monotonic() - began
-    bookmarks = lines["BOOKMARK"]
-    told = f"{lines.total() - bookmarks} events and {bookmarks} bookmarks"
-    if not end:
-        yield ok(_CHECK, f"held for {after:.1f} s, with {told}")
-    else:
-        yield warn(_CHECK, f"cut after {after:.1f} s, with {told}: {end}", _WHAT_HAPPENS)
-
-
-def _end_of(reply: SocketReply, until: float, lines: Counter[str]) -> str:
-    """What ended it before the time, "" if nothing did."""
-    cutter = LineCutter()
-    reply.allow_silence(max(0.01, until - time.monotonic()))
-    try:
-        for chunk in reply.chunks():
-            for line in cutter.feed(chunk):
-                lines[read_line(line).type] += 1
-            left = until - time.monotonic()
-            if left <= 0:
-                return ""
-            reply.allow_silence(left)
-    except SilentError:
-        return ""  # nothing happened to the end
-    return "the stream ended cleanly, before its time"
-
-
-# ----------------------------------------------------------------------------------------
-# Whether a collection can be listed and watched, and in which ways.
-
-
+_CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_VERBS: Final = ("list", "watch")
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 _SLOW_SECONDS: Final = 5.0
 _NO_STREAMING_LIST: Final = (400, 405, 422)
 _BUFFERED: Final = (
@@ -216,89 +44,14 @@ _PAGES: Final = (
     "Nothing: lists come in pages of 500. From Kubernetes 1.34 on (feature gate WatchList) a "
     "streaming list costs the server less."
 )
-
-
-class CollectionChecks:
-    """The checks of one collection; ``version`` is that of its list, to watch from."""
-
-    def __init__(self, probes: Probes, namespace: str) -> None:
-        self._probes = probes
-        self._where = f" in namespace {visible(namespace)}" if namespace else ""
-        self.version = ""
-
-    def listing(self) -> Iterator[Finding]:
-        """A list of one item."""
-        try:
-            found = self._probes.list_one()
-        except UnreachableError as error:
-            yield failed_by("list", error)
-            return
-        if isinstance(found, Refusal):
-            yield denied("list", f"it cannot be listed{self._where}", *found)
-            return
-        self.version = found.version
-        told = f"{_number(found)}{self._where}; {found.size:,} bytes in {found.seconds:.2f} s"
-        if found.seconds > _SLOW_SECONDS:
-            fix = "Look at the load of the API server and at the network on the way to it."
-            yield warn("list", f"slow: {told}", fix)
-        else:
-            yield ok("list", told)
-
-    def watching(self) -> Iterator[Finding]:
-        """A watch from the list's version, as informers go on for the rest of their lives."""
-        try:
-            with self._probes.watched(self.version, 1) as reply:
-                if isinstance(reply, Refusal):
-                    yield denied("watch", f"it cannot be watched{self._where}", *reply)
-                    return
-        except UnreachableError as error:
-            yield failed_by("watch", error)
-            return
-        yield ok("watch", f"accepted{self._where}")
-        yield from self._streaming_list()
-
-    def _streaming_list(self) -> Iterator[Finding]:
-        try:
-            with self._probes.streamed_state() as lines:
-                if isinstance(lines, Refusal):
-                    if lines.status in _NO_STREAMING_LIST:
-                        found = f"not offered ({lines.status}); ordinary lists are used"
-                        yield warn("streaming list", found, _PAGES)
-                    else:
-                        yield denied("streaming list", "it is refused", *lines)
-                elif any(line.is_mark for line in lines):
-                    yield ok("streaming list", "offered; its end mark came")
-                    yield ok("bookmarks", "they come")
-                    return
-                else:
-                    found = "its end mark did not come; ordinary lists are used"
-                    yield warn("streaming list", found, _PAGES)
-        except (UnreachableError, BrokenFrameError) as error:
-            yield warn("streaming list", str(error), _BUFFERED)
-        yield warn(
-            "bookmarks",
-            "not seen yet: servers send them once a minute, and only if there is news",
-            "See whether they come with --watch-for 150. Without bookmarks, a watch that has "
-            "been quiet for long must list again after an interruption.",
-        )
-
-
-def _number(found: Listed) -> str:
-    if found.remaining is not None:
-        return f"{found.items + found.remaining:,} objects"
-    return f"{found.items} object{'' if found.items == 1 else 's'}"
-
-
-# ----------------------------------------------------------------------------------------
-# Whether the server has a resource, and lets this user list and watch it.
-
-
-Names: TypeAlias = list[str]
-
-_CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-_VERBS: Final = ("list", "watch")
-_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+_GRACE_SECONDS: Final = 60  # the server shall not end it first
+_AFTER_A_CUT: Final = (
+    "dyninformer watches again from the last version at once, and loses no event. Raise the idle "
+    "time of the proxy or load balancer on the way above a minute, in which a bookmark comes."
+)
+# Labels that no object has: the state of a large collection need not be sent for a probe.
+_NO_OBJECT: Final = "dyninformer.doctor/probe=nothing"
+_STREAM_SECONDS: Final = 5  # for the state of nothing, and its end mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,17 +59,17 @@ class Found:
     """A resource, and where it may be listed and watched, as far as the server says."""
 
     resource: ResolvedResource
-    spaces: Names
+    spaces: list[str]
     allowed: dict[str, set[str]]
     """By verb, the namespaces in which it is not refused."""
 
-    def may(self, verb: str) -> Names:
+    def may(self, verb: str) -> list[str]:
         """The namespaces to try."""
         return [space for space in self.spaces if space in self.allowed[verb]]
 
 
 def broken_groups(discovery: Discovery) -> Iterator[Finding]:
-    """What of the API cannot be asked: kubectl and others stumble over it, too."""
+    """API groups that do not answer: kubectl and others stumble over them, too."""
     try:
         problems = discovery.problems()
     except UnreachableError as error:
@@ -341,7 +94,7 @@ class ResourceChecks:
         self._patience = patience
         self.found: Found | None = None
 
-    def run(self, spelling: str, spaces: Names) -> Iterator[Finding]:
+    def run(self, spelling: str, spaces: list[str]) -> Iterator[Finding]:
         """All of them; without ``found`` afterwards there is nothing to be listed."""
         try:
             resource = self._discovery.resolve(spelling)
@@ -422,7 +175,7 @@ class ResourceChecks:
         self, gvr: GroupVersionResource, space: str, allowed: dict[str, set[str]]
     ) -> Iterator[Finding]:
         where = f"in namespace {visible(space)}" if space else "in the whole cluster"
-        refused: Names = []
+        refused: list[str] = []
         for verb in _VERBS:
             said = self._may(gvr, verb, space)
             if isinstance(said, Finding):
@@ -446,10 +199,7 @@ class ResourceChecks:
 
     def _may(self, gvr: GroupVersionResource, verb: str, space: str) -> bool | Finding:
         """What a SelfSubjectAccessReview says; a finding if it says nothing."""
-        attributes = {
-            "group": gvr.group, "version": gvr.version, "resource": gvr.resource,
-            "verb": verb, "namespace": space,
-        }  # fmt: skip
+        attributes = {**asdict(gvr), "verb": verb, "namespace": space}
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -517,7 +267,7 @@ def _words(spelling: str) -> set[str]:
 
 
 def _grant(gvr: GroupVersionResource, space: str, user: str) -> str:
-    """The commands that give the right, for who may give it."""
+    """The commands that give the right, for somebody who may give it."""
     name = f"watch-{gvr.resource}"
     kind, inside = ("role", f" -n {space}") if space else ("clusterrole", "")
     if user.startswith(_SERVICE_ACCOUNT):
@@ -533,3 +283,225 @@ def _grant(gvr: GroupVersionResource, space: str, user: str) -> str:
 
 def _dict(found: object) -> Object:
     return found if isinstance(found, dict) else {}
+
+
+class CollectionChecks:
+    """The checks of one collection; ``version`` is that of its list, to watch from."""
+
+    def __init__(self, probes: Probes, namespace: str) -> None:
+        self._probes = probes
+        self._where = f" in namespace {visible(namespace)}" if namespace else ""
+        self.version = ""
+
+    def listing(self) -> Iterator[Finding]:
+        """A list of one item."""
+        try:
+            found = self._probes.list_one()
+        except UnreachableError as error:
+            yield failed_by("list", error)
+            return
+        if isinstance(found, Refusal):
+            yield denied("list", f"it cannot be listed{self._where}", *found)
+            return
+        self.version = found.version
+        told = f"{_number(found)}{self._where}; {found.size:,} bytes in {found.seconds:.2f} s"
+        if found.seconds > _SLOW_SECONDS:
+            fix = "Look at the load of the API server and at the network on the way to it."
+            yield warn("list", f"slow: {told}", fix)
+        else:
+            yield ok("list", told)
+
+    def watching(self) -> Iterator[Finding]:
+        """A watch from the list's version, as informers go on for the rest of their lives."""
+        try:
+            with self._probes.watched(self.version, 1) as reply:
+                if isinstance(reply, Refusal):
+                    yield denied("watch", f"it cannot be watched{self._where}", *reply)
+                    return
+        except UnreachableError as error:
+            yield failed_by("watch", error)
+            return
+        yield ok("watch", f"accepted{self._where}")
+        yield from self._streaming_list()
+
+    def _streaming_list(self) -> Iterator[Finding]:
+        try:
+            with self._probes.streamed_state() as lines:
+                if isinstance(lines, Refusal):
+                    if lines.status in _NO_STREAMING_LIST:
+                        found = f"not offered ({lines.status}); ordinary lists are used"
+                        yield warn("streaming list", found, _PAGES)
+                    else:
+                        yield denied("streaming list", "it is refused", *lines)
+                elif any(line.is_mark for line in lines):
+                    yield ok("streaming list", "offered; its end mark came")
+                    yield ok("bookmarks", "they come")
+                    return
+                else:
+                    found = "its end mark did not come; ordinary lists are used"
+                    yield warn("streaming list", found, _PAGES)
+        except (UnreachableError, BrokenFrameError) as error:
+            yield warn("streaming list", str(error), _BUFFERED)
+        yield warn(
+            "bookmarks",
+            "not seen yet: servers send them once a minute, and only if there is news",
+            "See whether they come with --watch-for 150. Without bookmarks, a watch that has "
+            "been quiet for long must list again after an interruption.",
+        )
+
+
+def _number(found: Listed) -> str:
+    if found.remaining is not None:
+        return f"{found.items + found.remaining:,} objects"
+    return f"{found.items} object{'' if found.items == 1 else 's'}"
+
+
+def idle_watch(probes: Probes, version: str, seconds: float) -> Iterator[Finding]:
+    """Hold a watch for so long, and say how it went."""
+    began = time.monotonic()
+    lines: Counter[str] = Counter()
+    try:
+        with probes.watched(version, int(seconds) + _GRACE_SECONDS) as reply:
+            if isinstance(reply, Refusal):
+                yield denied("idle watch", "it cannot be watched", *reply)
+                return
+            end = _end_of(reply, began + seconds, lines)
+    except (UnreachableError, BrokenFrameError) as error:
+        end = str(error)
+    after = time.monotonic() - began
+    bookmarks = lines["BOOKMARK"]
+    told = f"{lines.total() - bookmarks} events and {bookmarks} bookmarks"
+    if not end:
+        yield ok("idle watch", f"held for {after:.1f} s, with {told}")
+    else:
+        yield warn("idle watch", f"cut after {after:.1f} s, with {told}: {end}", _AFTER_A_CUT)
+
+
+def _end_of(reply: SocketReply, until: float, lines: Counter[str]) -> str:
+    """What ended it before its time; "" if nothing did."""
+    cutter = LineCutter()
+    reply.allow_silence(max(0.01, until - time.monotonic()))
+    try:
+        for chunk in reply.chunks():
+            for line in cutter.feed(chunk):
+                lines[_read_line(line).type] += 1
+            left = until - time.monotonic()
+            if left <= 0:
+                return ""
+            reply.allow_silence(left)
+    except SilentError:
+        return ""  # nothing happened to the end
+    return "the stream ended cleanly, before its time"
+
+
+class WatchLine(NamedTuple):
+    """A line of a watch."""
+
+    type: str
+    object: Object
+
+    @property
+    def is_mark(self) -> bool:
+        """It ends the initial events."""
+        annotations = self.object.get("metadata", {}).get("annotations") or {}
+        return self.type == "BOOKMARK" and annotations.get(MARK) == "true"
+
+
+class Refusal(NamedTuple):
+    """An answer other than 200."""
+
+    status: int
+    message: str
+
+
+class Listed(NamedTuple):
+    """A list of one item."""
+
+    seconds: float
+    size: int
+    items: int
+    remaining: int | None
+    version: str
+
+
+class Probes:
+    """Asks a server for one collection. UnreachableError if no answer comes."""
+
+    def __init__(
+        self, source: Source, gvr: GroupVersionResource, namespace: str, patience: float
+    ) -> None:
+        self._source = source
+        self._patience = patience
+        self._whole = Scope(gvr=gvr, namespace=namespace)
+        self._empty = Scope(gvr=gvr, namespace=namespace, label_selector=_NO_OBJECT)
+
+    def list_one(self) -> Listed | Refusal:
+        """A page of one item."""
+        began = time.monotonic()
+        with self._request(self._whole, AskRevision()) as reply:
+            if isinstance(reply, Refusal):
+                return reply
+            body = b"".join(reply.chunks())
+        seconds = time.monotonic() - began
+        try:
+            found = msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            found = None
+        if not isinstance(found, dict) or not isinstance(found.get("items"), list):
+            return Refusal(200, "the answer is no list")
+        metadata = found.get("metadata") or {}
+        return Listed(
+            seconds,
+            len(body),
+            len(found["items"]),
+            metadata.get("remainingItemCount"),
+            str(metadata.get("resourceVersion") or ""),
+        )
+
+    @contextmanager
+    def streamed_state(self) -> Iterator[Iterator[WatchLine] | Refusal]:
+        """The lines of a streaming list of nothing."""
+        want = StreamState(_STREAM_SECONDS)
+        with self._request(self._empty, want) as reply:
+            if isinstance(reply, Refusal):
+                yield reply
+                return
+            reply.allow_silence(_STREAM_SECONDS + self._patience)  # it ends by itself before
+            yield _lines(reply)
+
+    @contextmanager
+    def watched(self, version: str, seconds: int) -> Iterator[SocketReply | Refusal]:
+        """A watch from a version, for so long."""
+        want = WatchFrom(version, seconds)
+        with self._request(self._whole, want) as reply:
+            yield reply
+
+    @contextmanager
+    def _request(self, scope: Scope, want: Want) -> Iterator[SocketReply | Refusal]:
+        reply = self._source.list(replace(request_for(scope, want), deadline=self._patience))
+        try:
+            if reply.status == 200:
+                yield reply
+            else:
+                status = status_of(reply.body())
+                yield Refusal(reply.status, status.message if status is not None else "")
+        finally:
+            reply.close()
+
+
+def _lines(reply: SocketReply) -> Iterator[WatchLine]:
+    """The lines as they come. UnreachableError if none comes for long; BrokenFrameError."""
+    cutter = LineCutter()
+    for chunk in reply.chunks():
+        for line in cutter.feed(chunk):
+            yield _read_line(line)
+
+
+def _read_line(line: bytes) -> WatchLine:
+    """A line of a watch; anything else than an object counts as an empty one."""
+    kind, data = cut_event(line)
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise broken("an event", line, str(error)) from None
+    return WatchLine(kind, found if isinstance(found, dict) else {})

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
+from dyninformer.cli.arguments import OBJECTS_PANEL
 from dyninformer.cli.embedded import (
     KubeconfigOut,
     Loader,
@@ -22,29 +23,165 @@ from dyninformer.cli.embedded import (
     RefusedError,
     Skipped,
     announced,
-    counted,
     is_crd,
     serving,
 )
 from dyninformer.cli.errors import CommandError
-from dyninformer.cli.live import shutdown_on_signals
-from dyninformer.cli.recording import Resource
+from dyninformer.cli.recording import ResourceDefinition
+from dyninformer.cli.terminal import shutdown_on_signals
+from dyninformer.display.text import counted
 from dyninformer.testing.cluster.bodies import BodyError, decode_json, decode_yaml
 
-# ----------------------------------------------------------------------------------------
-# Kubernetes objects in files and folders that nobody vouches for: what can be read of them.
-
-
 Object: TypeAlias = dict[str, Any]
-Paths: TypeAlias = Iterable[Path]
-Found: TypeAlias = "Iterator[Manifest]"
-Complain: TypeAlias = Callable[[str], object]
+Skip: TypeAlias = Callable[[str], object]
 
-STDIN: Final = "-"
-SUFFIXES: Final = (".yaml", ".yml", ".json")
+_WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+_REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
+_STDIN: Final = "-"
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
 _LIMIT: Final = 256 << 20  # bytes of one file
 _DOCUMENT: Final = re.compile(rb"^---(?=[ \t\r]|$)", re.MULTILINE)
 _EMPTY: Final = re.compile(rb"(?:\s|^[#%].*$|^\.\.\.\s*$)*", re.MULTILINE)
+_CLUSTER_FOLDER: Final = "cluster-scoped-resources"  # of a must-gather
+_VOWELS: Final = "aeiou"
+
+
+def command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR|FILE...",
+            help="YAML and JSON, folders of it with all below; - is stdin.",
+        ),
+    ],
+    *,
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "-n",
+            "--namespace",
+            help="For objects that do not say theirs.",
+            rich_help_panel=OBJECTS_PANEL,
+        ),
+    ] = "default",
+    port: Port = 0,
+    kubeconfig_out: KubeconfigOut = None,
+) -> None:
+    """Serve YAML and JSON files as a read-only API.
+
+    kubectl, a notebook or an operator can read a must-gather, a backup or what Helm renders as
+    a cluster. Kinds are those of the CRDs among the files, others are told from the objects.
+    What is no object is named, and passed over. Nobody can write to it. What to type in another
+    terminal goes to stdout.
+
+    Exit codes: 1 there is no object; 2 wrong usage; 130 interrupted with Ctrl-C, which is how
+    it ends.
+
+    For example:
+
+    ```console
+    $ dyninformer serve must-gather.local.1234
+    $ dyninformer serve deploy/ crds.yaml -n shop --kubeconfig-out files.kubeconfig
+    $ helm template shop ./chart --include-crds | dyninformer serve -
+    ```
+    """
+    paths = [path.expanduser() for path in paths]
+    for path in paths:
+        if str(path) != _STDIN:
+            path.stat()  # what is named has to be there
+    skipped = Skipped()
+    found = _newest_of_each(_read_all(paths, skipped))
+    if not found:
+        skipped.end()
+        raise CommandError(f"there is no Kubernetes object in {' '.join(map(str, paths))}")
+    with serving(port) as server, shutdown_on_signals() as shutdown:
+        objects, kinds = _load(Loader(server, namespace), found, skipped)
+        skipped.end()
+        server.access.deny("*", verbs=_WRITES, reason="this server is read-only: it serves files")
+        server.access.allow("*", verbs="create", groups=_REVIEWS)  # these write nothing
+        what = f"{counted(objects, 'object')} of {counted(kinds, 'kind')}, read-only"
+        with announced(server, kubeconfig_out, what):
+            shutdown.wait()
+        shutdown.exit()
+
+
+def _read_all(paths: list[Path], skipped: Skipped) -> list[Manifest]:
+    """What can be read, with a bar on a terminal: a must-gather takes its time."""
+    every = list(files(paths, skipped.add))
+    shown = track(
+        every,
+        "reading",
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    return [each for path in shown for each in manifests(path, skipped.add)]
+
+
+def _newest_of_each(found: list[Manifest]) -> list[Manifest]:
+    """Each object once: a must-gather has many of them twice, not always of one moment."""
+    places: dict[tuple[str, ...], Manifest] = {}
+    for each in found:
+        obj, metadata = each.object, each.object["metadata"]
+        place = (
+            group_of(obj["apiVersion"]),
+            obj["kind"],
+            metadata.get("namespace"),
+            metadata["name"],
+        )
+        before = places.get(place)
+        if before is None or _version(before) <= _version(each):
+            places[place] = each
+    return list(places.values())
+
+
+def _load(loader: Loader, found: list[Manifest], skipped: Skipped) -> tuple[int, int]:
+    """Load all of it, CRDs first; how many objects and kinds that was."""
+    kinds: dict[tuple[str, str], list[Manifest]] = {}
+    for each in found:
+        kind = (group_of(each.object["apiVersion"]), each.object["kind"])
+        kinds.setdefault(kind, []).append(each)
+    objects = loaded = 0
+    for alike in sorted(kinds.values(), key=lambda alike: _precedence(alike[0])):
+        if not is_crd(alike[0].object):
+            _serve(loader, alike, skipped)
+        count = _load_kind(loader, alike, skipped)
+        objects, loaded = objects + count, loaded + (count > 0)
+    return objects, loaded
+
+
+def _serve(loader: Loader, alike: list[Manifest], skipped: Skipped) -> None:
+    """Have a kind served; of a version that cannot be, no object is left."""
+    for resource in inferred_resources(alike):
+        try:
+            loader.serve(resource)
+        except ValueError as error:
+            version = resource.parsed.group_version
+            left = [each for each in alike if each.object["apiVersion"] != version]
+            skipped.add(f"{counted(len(alike) - len(left), 'object')}: {error}")
+            alike[:] = left
+
+
+def _load_kind(loader: Loader, alike: list[Manifest], skipped: Skipped) -> int:
+    count = 0
+    for each in alike:
+        try:
+            loader.load(each.object)
+        except RefusedError as error:
+            skipped.add(f"{each.path}: {error}")
+        else:
+            count += 1
+    return count
+
+
+def _precedence(manifest: Manifest) -> int:
+    return 0 if is_crd(manifest.object) else 1 + (manifest.object["kind"] != "Namespace")
+
+
+def _version(manifest: Manifest) -> int:
+    """How recent its state is; what was never in a cluster is of now."""
+    text = str(manifest.object["metadata"].get("resourceVersion", ""))
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else sys.maxsize
 
 
 @dataclass(frozen=True)
@@ -55,62 +192,62 @@ class Manifest:
     path: Path
 
 
-def files(paths: Paths, complain: Complain) -> Iterator[Path]:
+def files(paths: Iterable[Path], skip: Skip) -> Iterator[Path]:
     """The files that are named, and those in folders that look like manifests, in name order.
 
     Of a folder nothing is followed out of it.
     """
     for path in paths:
         if path.is_dir():
-            yield from _inside(path, complain)
+            yield from _inside(path, skip)
         else:
             yield path
 
 
-def manifests(path: Path, complain: Complain) -> Found:
-    """The objects of a file; each document that holds none is complained of, by its place."""
+def manifests(path: Path, skip: Skip) -> Iterator[Manifest]:
+    """The objects of a file; each document that holds none is skipped, and named by its place."""
     try:
-        text = _text(path)
+        text = _file_text(path)
     except OSError as error:
-        complain(f"{path}: {error.strerror}")
+        skip(f"{path}: {error.strerror}")
         return
     except ValueError as error:
-        complain(f"{path}: {error}")
+        skip(f"{path}: {error}")
         return
     decode = decode_json if path.suffix == ".json" else decode_yaml
     for where, part in _documents(path, text):
         try:
             value, _ = decode(part)
         except BodyError as error:
-            complain(f"{where}: {error}")
+            skip(f"{where}: {error}")
             continue
         for found in _objects(value):
             if isinstance(found, str):
-                complain(f"{where}: {found}")
+                skip(f"{where}: {found}")
             else:
                 yield Manifest(found, path)
 
 
-def _inside(folder: Path, complain: Complain) -> Iterator[Path]:
+def _inside(folder: Path, skip: Skip) -> Iterator[Path]:
     root = folder.resolve()
 
-    def told(error: OSError) -> None:
-        complain(f"{error.filename}: {error.strerror}")
+    def failed(error: OSError) -> None:
+        skip(f"{error.filename}: {error.strerror}")
 
-    for where, below, names in os.walk(folder, onerror=told):
+    for where, below, names in os.walk(folder, onerror=failed):
         below[:] = sorted(name for name in below if not name.startswith("."))
         for name in sorted(names):
             path = Path(where, name)
-            if path.suffix not in SUFFIXES or name.startswith("."):
+            if path.suffix not in _SUFFIXES or name.startswith("."):
                 continue
             if path.is_symlink() and not path.resolve().is_relative_to(root):
-                complain(f"{path}: a link that leads out of {folder}")
+                skip(f"{path}: a link that leads out of {folder}")
                 continue
             yield path
 
 
-def _text(path: Path) -> bytes:
-    if str(path) == STDIN:
+def _file_text(path: Path) -> bytes:
+    if str(path) == _STDIN:
         return _read(sys.stdin.buffer)
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer does not hang
     with os.fdopen(number, "rb") as file:
@@ -129,7 +266,7 @@ def _read(file: BinaryIO) -> bytes:
 def _documents(path: Path, text: bytes) -> Iterator[tuple[str, bytes]]:
     """The documents of a file, each with the words for where it is.
 
-    Before each stand as many empty lines as before it in the file: complaints count them.
+    Before each stand as many empty lines as before it in the file: messages count them.
     """
     begin = 0
     for end in (*(found.start() for found in _DOCUMENT.finditer(text)), len(text)):
@@ -141,7 +278,7 @@ def _documents(path: Path, text: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _objects(value: Any) -> Iterator[Object | str]:
-    """The objects of a document: itself, or a List's items. A text says why something is none."""
+    """The objects of a document: itself, or a List's items. A string says why something is none."""
     kind, api_version, items = (
         (value.get("kind"), value.get("apiVersion"), value.get("items"))
         if isinstance(value, dict)
@@ -163,17 +300,6 @@ def _objects(value: Any) -> Iterator[Object | str]:
         yield f"a {kind} without a name"
 
 
-# ----------------------------------------------------------------------------------------
-# What a resource is called, and where it lives, told from its objects alone.
-
-
-ManifestSequence: TypeAlias = Sequence[Manifest]
-Resources: TypeAlias = list[Resource]
-
-_CLUSTER_FOLDER: Final = "cluster-scoped-resources"  # of a must-gather
-_VOWELS: Final = "aeiou"
-
-
 def plural(kind: str) -> str:
     """The plural in lower case, nearly as kubectl guesses it, and as English has it.
 
@@ -190,14 +316,14 @@ def plural(kind: str) -> str:
     return f"{word}s"
 
 
-def inferred_resources(found: ManifestSequence) -> Resources:
+def inferred_resources(found: Sequence[Manifest]) -> list[ResourceDefinition]:
     """The resource that objects of one kind seem to be of, in each of their versions."""
     kind = found[0].object["kind"]
     namespaced = _is_namespaced(kind, found)
     versions = dict.fromkeys(each.object["apiVersion"] for each in found)
     names = (f"{each}/{plural(kind)}" for each in versions)
     # A group or kind that no API could have is a ValueError when it is served.
-    return [Resource(name, kind, namespaced) for name in names]
+    return [ResourceDefinition(name, kind, namespaced) for name in names]
 
 
 def group_of(api_version: str) -> str:
@@ -206,161 +332,11 @@ def group_of(api_version: str) -> str:
 
 
 def _is_namespaced(kind: str, found: Iterable[Manifest]) -> bool:
-    """An object of a cluster says its namespace; one that was never there need not."""
-    lives = False
+    """An object of a cluster names its namespace; one that was never there need not."""
+    live = False
     for each in found:
         metadata = each.object["metadata"]
         if metadata.get("namespace"):
             return True
-        lives = lives or "uid" in metadata or _CLUSTER_FOLDER in each.path.parts
-    return not lives and not kind.startswith("Cluster")
-
-
-# ----------------------------------------------------------------------------------------
-# ``serve``: YAML and JSON files as a read-only API.
-
-
-PathList: TypeAlias = list[Path]
-ManifestList: TypeAlias = list[Manifest]
-Kinds: TypeAlias = dict[tuple[str, str], ManifestList]
-Places: TypeAlias = dict[tuple[str, ...], Manifest]
-
-_WRITES = ("create", "update", "patch", "delete", "deletecollection")
-_REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
-
-
-def command(
-    paths: Annotated[
-        PathList,
-        typer.Argument(
-            metavar="DIR|FILE...",
-            help="YAML and JSON, folders of it with all below; - is stdin.",
-            show_default=False,
-        ),
-    ],
-    *,
-    namespace: Annotated[
-        str,
-        typer.Option(
-            "-n", "--namespace", help="For objects that do not say theirs.",
-            rich_help_panel="Which objects",
-        ),
-    ] = "default",
-    port: Port = 0,
-    kubeconfig_out: KubeconfigOut = None,
-) -> None:  # fmt: skip
-    """Serve YAML and JSON files as a read-only API.
-
-    kubectl, a notebook or an operator can read a must-gather, a backup or what Helm renders as
-    a cluster. Kinds are those of the CRDs among the files, others are told from the objects.
-    What is no object is named, and passed over. Nobody can write to it. What to type in another
-    terminal goes to stdout.
-
-    Exit codes: 1 there is no object; 2 wrong usage; 130 interrupted with Ctrl-C, which is how
-    it ends.
-
-    For example:
-
-    ```console
-    $ dyninformer serve must-gather.local.1234
-    $ dyninformer serve deploy/ crds.yaml -n shop --kubeconfig-out files.kubeconfig
-    $ helm template shop ./chart --include-crds | dyninformer serve -
-    ```
-    """
-    paths = [path.expanduser() for path in paths]
-    for path in paths:
-        if str(path) != STDIN:
-            path.stat()  # what is named has to be there
-    complaints = Skipped()
-    found = _newest_of_each(_read_all(paths, complaints))
-    if not found:
-        complaints.end()
-        raise CommandError(f"there is no Kubernetes object in {' '.join(map(str, paths))}")
-    with serving(port) as server, shutdown_on_signals() as ending:
-        objects, kinds = _load(Loader(server, namespace), found, complaints)
-        complaints.end()
-        server.access.deny("*", verbs=_WRITES, reason="this server is read-only: it serves files")
-        server.access.allow("*", verbs="create", groups=_REVIEWS)  # these write nothing
-        what = f"{counted(objects, 'object')} of {counted(kinds, 'kind')}, read-only"
-        with announced(server, kubeconfig_out, what):
-            ending.wait()
-        ending.exit()
-
-
-def _read_all(paths: PathList, complaints: Skipped) -> ManifestList:
-    """What can be read, with a bar on a terminal: a must-gather takes its time."""
-    every = list(files(paths, complaints.add))
-    shown = track(
-        every,
-        "reading",
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-    return [each for path in shown for each in manifests(path, complaints.add)]
-
-
-def _newest_of_each(found: ManifestList) -> ManifestList:
-    """Each object once: a must-gather has many of them twice, not always of one moment."""
-    places: Places = {}
-    for each in found:
-        obj, metadata = each.object, each.object["metadata"]
-        place = (
-            group_of(obj["apiVersion"]),
-            obj["kind"],
-            metadata.get("namespace"),
-            metadata["name"],
-        )
-        before = places.get(place)
-        if before is None or _version(before) <= _version(each):
-            places[place] = each
-    return list(places.values())
-
-
-def _load(stage: Loader, found: ManifestList, complaints: Skipped) -> tuple[int, int]:
-    """Put all of it on the stage: CRDs first; how many objects and kinds that was."""
-    kinds: Kinds = {}
-    for each in found:
-        kind = (group_of(each.object["apiVersion"]), each.object["kind"])
-        kinds.setdefault(kind, []).append(each)
-    objects = served = 0
-    for alike in sorted(kinds.values(), key=lambda alike: _precedence(alike[0])):
-        if not is_crd(alike[0].object):
-            _serve(stage, alike, complaints)
-        put = _load_kind(stage, alike, complaints)
-        objects, served = objects + put, served + (put > 0)
-    return objects, served
-
-
-def _serve(stage: Loader, alike: ManifestList, complaints: Skipped) -> None:
-    """Have a kind served; of a version that cannot be, no object is left."""
-    for resource in inferred_resources(alike):
-        try:
-            stage.serve(resource)
-        except ValueError as error:
-            version = resource.parsed.group_version
-            left = [each for each in alike if each.object["apiVersion"] != version]
-            complaints.add(f"{counted(len(alike) - len(left), 'object')}: {error}")
-            alike[:] = left
-
-
-def _load_kind(stage: Loader, alike: ManifestList, complaints: Skipped) -> int:
-    put = 0
-    for each in alike:
-        try:
-            stage.put(each.object)
-        except RefusedError as error:
-            complaints.add(f"{each.path}: {error}")
-        else:
-            put += 1
-    return put
-
-
-def _precedence(manifest: Manifest) -> int:
-    return 0 if is_crd(manifest.object) else 1 + (manifest.object["kind"] != "Namespace")
-
-
-def _version(manifest: Manifest) -> int:
-    """How late its state is of; what was never in a cluster is of now."""
-    text = str(manifest.object["metadata"].get("resourceVersion", ""))
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else sys.maxsize
+        live = live or "uid" in metadata or _CLUSTER_FOLDER in each.path.parts
+    return not live and not kind.startswith("Cluster")

@@ -1,4 +1,4 @@
-"""The doctor's checks of what is installed here, and of the server."""
+"""The doctor's checks of what is installed here, and of the server with its certificate."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import ssl
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import PackageNotFoundError, requires, version
-from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -27,22 +25,25 @@ from dyninformer.watching.failures import without_password
 from dyninformer.watching.source import Source
 from dyninformer.watching.transport import JsonReply
 
-# ----------------------------------------------------------------------------------------
-# Which versions are installed here, and whether they are those that are allowed.
-
-
 Numbers: TypeAlias = tuple[int, ...]
-Wanted: TypeAlias = dict[str, list[str]]
 
-_CHECK: Final = "versions"
 _OWN: Final = "dyninformer"
-# A wildcard as in !=0.41.* is left out: it is about a version that is long gone.
+_PLACES: Final = 8  # of version numbers that are compared
 _REQUIREMENT: Final = re.compile(r"\s*([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*\(?([^;)]*)\)?\s*(?:;|$)")
+# A wildcard as in !=0.41.* does not match: it is about a version that is long gone.
 _CLAUSE: Final = re.compile(r"^\s*(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+)*)\s*$")
 _COMPARE: Final = {
     ">=": operator.ge, "<=": operator.le, "==": operator.eq,
     "!=": operator.ne, "<": operator.lt, ">": operator.gt,
 }  # fmt: skip
+_MOST_SKEW: Final = 30.0
+_OLDEST: Final = (1, 16)  # the first with bookmarks and apiextensions.k8s.io/v1
+_MEASURED: Final = "1.36"
+_REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+_IDENTITY: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
+_DAY: Final = 86_400.0
+_SOON_DAYS: Final = 14
 
 
 def installed_versions() -> Iterator[Finding]:
@@ -50,9 +51,8 @@ def installed_versions() -> Iterator[Finding]:
     try:
         own = version(_OWN)
     except PackageNotFoundError:
-        yield warn(
-            _CHECK, f"{_OWN} is not installed as a package", "pip install 'dyninformer[cli]'"
-        )
+        fix = "pip install 'dyninformer[cli]'"
+        yield warn("versions", f"{_OWN} is not installed as a package", fix)
         return
     wanted = _requirements(_OWN)
     wanted["urllib3"] = wanted.get("urllib3", []) + _requirements("kubernetes").get("urllib3", [])
@@ -60,7 +60,7 @@ def installed_versions() -> Iterator[Finding]:
     listed = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
     problems = [
         fail(
-            _CHECK,
+            "versions",
             f"{name} is {found[name] or 'missing'}; {_OWN} needs {name}{','.join(clauses)}",
             f"pip install --upgrade '{name}{','.join(clauses)}'",
         )
@@ -69,7 +69,7 @@ def installed_versions() -> Iterator[Finding]:
     ]
     yield from problems
     if not problems:
-        yield ok(_CHECK, f"{_OWN} {own}, python {platform.python_version()}, {listed}")
+        yield ok("versions", f"{_OWN} {own}, python {platform.python_version()}, {listed}")
 
 
 def allows(clauses: list[str], number: str) -> bool:
@@ -81,14 +81,14 @@ def allows(clauses: list[str], number: str) -> bool:
     own = _numbers(number)
     for clause in clauses:
         matched = _CLAUSE.match(clause)
-        if matched and not _COMPARE[matched[1]](*_alike(own, _numbers(matched[2]))):
+        if matched and not _COMPARE[matched[1]](own, _numbers(matched[2])):
             return False
     return bool(own)
 
 
-def _requirements(package: str) -> Wanted:
+def _requirements(package: str) -> dict[str, list[str]]:
     """What a package needs in any case, by name."""
-    found: Wanted = {}
+    found: dict[str, list[str]] = {}
     for line in requires(package) or ():
         matched = _REQUIREMENT.match(line)
         if matched and ";" not in line:
@@ -105,86 +105,10 @@ def _installed(name: str) -> str:
 
 
 def _numbers(text: str) -> Numbers:
+    """The numbers of a version, filled up with zeros: 1.2 is 1.2.0; none if there is no number."""
     matched = re.match(r"\d+(?:\.\d+)*", text)
-    return tuple(map(int, matched[0].split("."))) if matched else ()
-
-
-def _alike(one: Numbers, other: Numbers) -> tuple[Numbers, Numbers]:
-    """Of equal length: 1.2 is 1.2.0."""
-    pairs = list(zip_longest(one, other, fillvalue=0))
-    return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
-
-
-# ----------------------------------------------------------------------------------------
-# Whether the server's certificate is checked, and for how long it is valid.
-
-
-_DAY: Final = 86_400.0
-_SOON_DAYS: Final = 14
-
-
-def certificate(source: Source, patience: float) -> Iterator[Finding]:
-    """For a server that answers over TLS."""
-    host = urlsplit(source.host)
-    if host.scheme != "https":
-        return
-    settings: Any = source.writes_client.configuration
-    if not settings.verify_ssl:
-        yield warn(
-            "certificate",
-            "it is not verified: anybody on the way can read along, and take the credentials",
-            "Take insecure-skip-tls-verify out of the kubeconfig, and name the "
-            "certificate-authority.",
-        )
-        return
-    if source.proxy is not None:
-        return  # it would take the proxy's words to look at it
-    try:
-        ends = _valid_until(
-            host.hostname or "", host.port or 443, settings, patience
-        )  # fmt: skip
-    except (OSError, ValueError):
-        return  # requests are answered; it is only this look that does not work
-    days = (ends - time.time()) / _DAY
-    if days < _SOON_DAYS:
-        fix = "Renew it in time (kubeadm certs renew, or your provider's way)."
-        yield warn("certificate", f"it expires in {days:.1f} days", fix)
-    else:
-        yield ok("certificate", f"trusted, and valid for {days:,.0f} days more")
-
-
-def _valid_until(host: str, port: int, settings: Any, patience: float) -> float:
-    context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
-    # urllib3 is no stricter, and the certificate has been judged there.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    name = getattr(settings, "tls_server_name", None) or host
-    with (
-        socket.create_connection((host, port), patience) as plain,
-        context.wrap_socket(plain, server_hostname=name) as connection,
-    ):
-        shown = connection.getpeercert() or {}
-    return float(ssl.cert_time_to_seconds(str(shown.get("notAfter") or "")))
-
-
-# ----------------------------------------------------------------------------------------
-# Whether the server can be reached, who it is, and whether its clock is ours.
-
-
-_MOST_SKEW: Final = 30.0
-_OLDEST: Final = (1, 16)  # the first with bookmarks and apiextensions.k8s.io/v1
-_MEASURED: Final = "1.36"
-_REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-_WHO: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """An answer, and when it was asked for and came."""
-
-    reply: JsonReply
-    began: float
-    ended: float
+    numbers = tuple(map(int, matched[0].split("."))) if matched else ()
+    return numbers and (*numbers, *[0] * (_PLACES - len(numbers)))
 
 
 class ServerChecks:
@@ -207,13 +131,12 @@ class ServerChecks:
             yield failed_by("connection", error)
             yield from self._proxy(blamed=True)
             return
-        asked = Asked(reply, began, time.time())
-        seconds = asked.ended - asked.began
+        ended = time.time()
         tls = "TLS" if urlsplit(source.host).scheme == "https" else "no TLS"
-        yield ok("connection", f"{source.host} answers after {seconds:.2f} s ({tls})")
+        yield ok("connection", f"{source.host} answers after {ended - began:.2f} s ({tls})")
         yield from self._proxy(blamed=False)
         yield from certificate(source, self._patience)
-        yield _clock(asked)
+        yield _clock(reply, began, ended)
         yield from self._credentials(reply)
         if self.reached:
             yield _version(reply)
@@ -233,7 +156,7 @@ class ServerChecks:
 
     def _credentials(self, version: JsonReply) -> Iterator[Finding]:
         try:
-            reply = self._source.post_json(_WHO, _REVIEW, self._patience)
+            reply = self._source.post_json(_IDENTITY, _REVIEW, self._patience)
         except (UnreachableError, ConfigError) as error:
             yield failed_by("credentials", error)
             return
@@ -276,17 +199,17 @@ def _expired(source: Source) -> str:
     return ""
 
 
-def _clock(asked: Asked) -> Finding:
-    """The server tells whole seconds, cut off; between asking and answer lies the truth."""
+def _clock(reply: JsonReply, began: float, ended: float) -> Finding:
+    """The server tells whole seconds, cut off, of a moment between the request and the answer."""
     try:
-        told = parsedate_to_datetime(asked.reply.headers.get("Date", "")).timestamp()
+        told = parsedate_to_datetime(reply.headers.get("Date", "")).timestamp()
     except ValueError:
         return warn(
             "clock",
             "the server's answer has no Date that can be read",
             "Compare the clocks by hand: tokens and certificates depend on them.",
         )
-    skew = told - asked.ended if told > asked.ended else min(0.0, told + 1 - asked.began)
+    skew = told - ended if told > ended else min(0.0, told + 1 - began)
     if abs(skew) <= _MOST_SKEW:
         return ok("clock", "this machine's and the server's agree")
     which = "ahead of" if skew < 0 else "behind"
@@ -315,3 +238,44 @@ def _version(reply: JsonReply) -> Finding:
             f"Upgrade the server: {_OLDEST[0]}.{_OLDEST[1]} is the oldest that can be watched.",
         )
     return ok("server version", f"{visible(told)} (measured with {_MEASURED})")
+
+
+def certificate(source: Source, patience: float) -> Iterator[Finding]:
+    """For a server that answers over TLS."""
+    host = urlsplit(source.host)
+    if host.scheme != "https":
+        return
+    settings: Any = source.writes_client.configuration
+    if not settings.verify_ssl:
+        yield warn(
+            "certificate",
+            "it is not verified: anybody on the way can read along, and take the credentials",
+            "Take insecure-skip-tls-verify out of the kubeconfig, and name the "
+            "certificate-authority.",
+        )
+        return
+    if source.proxy is not None:
+        return  # it would take the proxy's words to look at it
+    try:
+        ends = _valid_until(host.hostname or "", host.port or 443, settings, patience)
+    except (OSError, ValueError):
+        return  # requests are answered; only this look at the certificate does not work
+    days = (ends - time.time()) / _DAY
+    if days < _SOON_DAYS:
+        fix = "Renew it in time (kubeadm certs renew, or your provider's way)."
+        yield warn("certificate", f"it expires in {days:.1f} days", fix)
+    else:
+        yield ok("certificate", f"trusted, and valid for {days:,.0f} days more")
+
+
+def _valid_until(host: str, port: int, settings: Any, patience: float) -> float:
+    context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+    # urllib3 is no stricter, and the certificate has been judged there.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    name = getattr(settings, "tls_server_name", None) or host
+    with (
+        socket.create_connection((host, port), patience) as plain,
+        context.wrap_socket(plain, server_hostname=name) as connection,
+    ):
+        shown = connection.getpeercert() or {}
+    return float(ssl.cert_time_to_seconds(str(shown.get("notAfter") or "")))

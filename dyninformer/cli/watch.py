@@ -7,14 +7,13 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
 import typer
 
 from dyninformer.cli import arguments
 from dyninformer.cli.arguments import seconds, where_filter
-from dyninformer.cli.connection import Target
+from dyninformer.cli.connection import Target, with_target
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.events import (
     EventDiffs,
@@ -22,153 +21,60 @@ from dyninformer.cli.events import (
     EventFormat,
     EventSource,
     EventTable,
-    ObjectTable,
-    ObjectTexts,
-    rows,
+    ShownEvent,
+    object_format,
+    show_events,
 )
-from dyninformer.cli.live import EventLoop, say
 from dyninformer.cli.output import Form
+from dyninformer.cli.terminal import say
 from dyninformer.conditions import Met, met_when
-from dyninformer.display.columns import Columns, custom_columns
 from dyninformer.display.forms import as_ndjson, without_managed_fields
 from dyninformer.display.text import visible
-from dyninformer.factory import DynamicSharedInformerFactory
 
-# ----------------------------------------------------------------------------------------
-# ``--exec``: a command for each event, which nothing in a cluster can turn into another.
-
-
-Object: TypeAlias = dict[str, Any]
-Say: TypeAlias = Callable[[str], object]
-Facts: TypeAlias = Mapping[str, str]
-Words: TypeAlias = list[str]
-
-PLACEHOLDERS: Final = ("namespace", "name", "event", "kind", "resource")
-_PLACEHOLDER: Final = re.compile("{(" + "|".join(PLACEHOLDERS) + ")}")
+_CONDITIONS: Final = ("condition=", "jsonpath=")
+_PLACEHOLDERS: Final = ("namespace", "name", "event", "kind", "resource")
+_PLACEHOLDER: Final = re.compile("{(" + "|".join(_PLACEHOLDERS) + ")}")
 
 
-class ExecCommand:
-    """Runs a command, one event after the other, and tells when it fails.
-
-    Without a shell the command is cut into arguments before anything is put in, so a name
-    stays one argument, whatever is in it. With a shell placeholders become variables, which
-    a shell does not read as code.
-    """
-
-    def __init__(self, command: str, *, shell: bool, say: Say) -> None:
-        self._shell = shell
-        self._say = say
-        try:
-            self._words = ["/bin/sh", "-c", _with_variables(command)] if shell else _cut(command)
-        except ValueError as error:
-            raise CommandError(f"--exec {command}: {error}", code=WRONG_USAGE) from None
-        if not self._words:
-            raise CommandError("--exec: there is no command", code=WRONG_USAGE)
-
-    def run(self, obj: Object, facts: Facts) -> None:
-        """Run it to its end: the object on stdin as JSON, the facts in the environment."""
-        words = self._words if self._shell else [_filled(word, facts) for word in self._words]
-        environment = {**os.environ, **{name.upper(): text for name, text in facts.items()}}
-        who = f"{facts['resource']} {facts['namespace']}/{facts['name']}".replace(" /", " ")
-        try:
-            done = subprocess.run(  # noqa: S603 - the user's own command, as an argument list
-                words,
-                input=as_ndjson(without_managed_fields(obj)).encode(errors="replace"),
-                env=environment,
-                check=False,
-            )
-        except (OSError, ValueError) as error:
-            self._say(f"exec failed for {visible(who)}: {visible(str(error))}")
-            return
-        if done.returncode:
-            self._say(f"exec failed for {visible(who)}: {_end(words[0], done.returncode)}")
+def _shown(*names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel="What is shown", **more)
 
 
-def _cut(command: str) -> Words:
-    return shlex.split(command)
+def _done(*names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel="What is done", **more)
 
 
-def _filled(word: str, facts: Facts) -> str:
-    return _PLACEHOLDER.sub(lambda found: facts[found[1]], word)
-
-
-def _with_variables(command: str) -> str:
-    """``{name}`` as ``"$NAME"``: in quotes of its own, or of the user's, it stays data."""
-    return _PLACEHOLDER.sub(lambda found: f'"${{{found[1].upper()}}}"', command)
-
-
-def _end(program: str, code: int) -> str:
-    if code < 0:
-        return f"{visible(program)} was ended by signal {-code}"
-    return f"{visible(program)} exited with {code}"
-
-
-# ----------------------------------------------------------------------------------------
-# ``watch``: what changes, as it changes, until something happens or somebody interrupts.
-
-
-_KUBECTLS = ("condition=", "jsonpath=")
-_WHAT = "What is shown"
-_DO = "What is done"
-
-
+@with_target()
 def command(
-    resources: arguments.ResourceArguments,
+    resources: arguments.Resources,
     *,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="What each update changed.", rich_help_panel=_WHAT)
-    ] = False,
+    diff: Annotated[bool, _shown("--diff", help="What each update changed.")] = False,
     on: Annotated[
-        Words | None,
-        typer.Option(
-            "--on",
-            metavar="PATH",
-            help="Only updates that change what this path finds; also several.",
-            rich_help_panel=_WHAT,
-            show_default=False,
-        ),
+        list[str] | None,
+        _shown(metavar="PATH", help="Only updates that change what this path finds; also several."),
     ] = None,
-    no_initial: Annotated[
-        bool,
-        typer.Option("--no-initial", help="Not what is there already.", rich_help_panel=_WHAT),
-    ] = False,
+    no_initial: Annotated[bool, _shown("--no-initial", help="Not what is there already.")] = False,
     until: Annotated[
         str | None,
-        typer.Option(
+        _done(
             metavar="PATH=VALUE",
             help="End when an object meets this; also !=, <, <=, >, >=, and condition=Ready.",
-            rich_help_panel=_DO,
-            show_default=False,
         ),
     ] = None,
     timeout: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="End after 30, 30s, 5m or 1h30m.",
-            rich_help_panel=_DO,
-            show_default=False,
-        ),
+        str | None, _done(metavar="DURATION", help="End after 30, 30s, 5m or 1h30m.")
     ] = None,
     execute: Annotated[
         str | None,
-        typer.Option(
+        _done(
             "--exec",
             metavar="COMMAND",
             help="Run this for each event: {namespace}, {name}, {kind}, {resource} and {event} "
             "are filled in, and in the environment in capitals; the object is on stdin.",
-            rich_help_panel=_DO,
-            show_default=False,
         ),
     ] = None,
-    shell: Annotated[
-        bool,
-        typer.Option("--shell", help="Have a shell read the --exec command.", rich_help_panel=_DO),
-    ] = False,
-    namespace: arguments.Namespace = None,
-    all_namespaces: arguments.AllNamespaces = False,
-    selector: arguments.Selector = "",
-    field_selector: arguments.FieldSelector = "",
+    shell: Annotated[bool, _done("--shell", help="Have a shell read the --exec command.")] = False,
+    target: Target,
     where: arguments.Where = None,
     output: arguments.Output = "table",
     output_watch_events: Annotated[
@@ -176,13 +82,10 @@ def command(
         typer.Option(
             "--output-watch-events",
             help='The type with each object: {"type": ..., "object": ...}.',
-            rich_help_panel="How it is shown",
+            rich_help_panel=arguments.FORM_PANEL,
         ),
     ] = False,
     no_headers: arguments.NoHeaders = False,
-    kubeconfig: arguments.Kubeconfig = None,
-    context: arguments.Context = None,
-    request_timeout: arguments.SyncTimeout = 30.0,
 ) -> None:
     """Show what changes, as it changes.
 
@@ -210,72 +113,82 @@ def command(
     form = Form.parse(output)
     if diff and not form.is_table:
         raise CommandError("--diff is a form of its own: leave -o out", code=WRONG_USAGE)
-    choosing = EventFilter(where_filter(where), on or [], initial=not no_initial)
-    executing = ExecCommand(execute, shell=shell, say=say) if execute is not None else None
+    events = EventFilter(where_filter(where), on or [], initial=not no_initial)
+    act = ExecCommand(execute, shell=shell).run if execute is not None else None
     met = _met(until) if until is not None else None
     length = seconds(timeout) if timeout is not None else math.inf
-    target = Target(
-        kubeconfig=kubeconfig,
-        context=context,
-        namespace=namespace,
-        all_namespaces=all_namespaces,
-        selector=selector,
-        field_selector=field_selector,
-        timeout=request_timeout,
-    )
-    with target.connected() as factory:
-        source = EventSource(target, factory, resources)
-        lined: EventFormat
+    with target.connected() as cluster:
+        source = EventSource(cluster, resources)
+        shown_as: EventFormat
         if diff:
-            lined = EventDiffs()
+            shown_as = EventDiffs()
         elif form.is_table:
-            lined = _table(form, target, factory, source, choosing, headings=not no_headers)
-        elif form.is_tabular:
-            columns = _columns(form, target, factory, source)
-            lined = ObjectTable(
-                form, columns, events=output_watch_events, show_headings=not no_headers
-            )
+            shown_as = EventTable(form, cluster, source, events.paths, show_headings=not no_headers)
         else:
-            lined = ObjectTexts(form, events=output_watch_events)
+            shown_as = object_format(
+                form, cluster, source, events=output_watch_events, show_headings=not no_headers
+            )
         source.begin(say)
-        EventLoop(factory, source, choosing, lined, executing, met).run(length)
+        show_events(cluster, source, events, shown_as, act=act, met=met, length=length)
 
 
 def _met(until: str) -> Met:
     """What ``--until`` means: kubectl's words, or a path with a value."""
-    return met_when(until if until.startswith(_KUBECTLS) else f"jsonpath={until}")
+    return met_when(until if until.startswith(_CONDITIONS) else f"jsonpath={until}")
 
 
-def _columns(
-    form: Form, target: Target, factory: DynamicSharedInformerFactory, source: EventSource
-) -> Columns:
-    """Those that were asked for, or else those of the one resource."""
-    if form.argument:
-        return custom_columns(form.argument)
-    if len(source.resources) != 1 or source.patterns:
-        raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
-    spaces = target.namespaces_in(factory)
-    several = spaces == [""] or len(spaces) > 1
-    return form.columns(factory.discovery, source.resources[0], with_namespace=several)
+class ExecCommand:
+    """``--exec``: runs a command for each event in turn, and tells when it fails.
+
+    Nothing in a cluster can turn it into another command. Without a shell it is cut into
+    arguments before anything is put in, so a name stays one argument, whatever is in it. With a
+    shell placeholders become variables, which a shell does not read as code.
+    """
+
+    def __init__(self, command: str, *, shell: bool) -> None:
+        self._shell = shell
+        try:
+            self._words = (
+                ["/bin/sh", "-c", _with_variables(command)] if shell else shlex.split(command)
+            )
+        except ValueError as error:
+            raise CommandError(f"--exec {command}: {error}", code=WRONG_USAGE) from None
+        if not self._words:
+            raise CommandError("--exec: there is no command", code=WRONG_USAGE)
+
+    def run(self, shown: ShownEvent) -> None:
+        """Run it to its end: the object on stdin as JSON, the facts in the environment."""
+        event = shown.event
+        facts = {
+            "namespace": event.namespace,
+            "name": event.name,
+            "event": shown.type,
+            "kind": str(shown.object.get("kind") or ""),
+            "resource": event.gvr.group_resource,
+        }
+        words = self._words
+        if not self._shell:
+            words = [_PLACEHOLDER.sub(lambda found: facts[found[1]], word) for word in words]
+        namespace = f"{event.namespace}/" if event.namespace else ""
+        failure = (
+            f"exec failed for {visible(f'{event.gvr.group_resource} {namespace}{event.name}')}"
+        )
+        try:
+            done = subprocess.run(  # noqa: S603 - the user's own command, as an argument list
+                words,
+                input=as_ndjson(without_managed_fields(shown.object)).encode(errors="replace"),
+                env={**os.environ, **{name.upper(): text for name, text in facts.items()}},
+                check=False,
+            )
+        except (OSError, ValueError) as error:
+            say(f"{failure}: {visible(str(error))}")
+            return
+        if done.returncode:
+            code = done.returncode
+            end = f"was ended by signal {-code}" if code < 0 else f"exited with {code}"
+            say(f"{failure}: {visible(words[0])} {end}")
 
 
-def _table(
-    form: Form,
-    target: Target,
-    factory: DynamicSharedInformerFactory,
-    source: EventSource,
-    choosing: EventFilter,
-    *,
-    headings: bool,
-) -> EventTable:
-    single = len(source.resources) == 1 and not source.patterns
-    resource = source.resources[0] if single else None
-    spaces = target.namespaces_in(factory)
-    return rows(
-        form,
-        factory.discovery,
-        resource,
-        choosing.paths,
-        namespace=(spaces == [""] or len(spaces) > 1) and (resource is None or resource.namespaced),
-        show_headings=headings,
-    )
+def _with_variables(command: str) -> str:
+    """``{name}`` as ``"$NAME"``: in quotes of its own, or of the user's, it stays data."""
+    return _PLACEHOLDER.sub(lambda found: f'"${{{found[1].upper()}}}"', command)

@@ -12,72 +12,10 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.store.jsonpath.brackets import outside_brackets
 from dyninformer.store.jsonpath.columns import cell, check_column, custom_column
 
-# ----------------------------------------------------------------------------------------
-# Columns of built-in resources, as far as paths can tell them.
-
-
-_AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
-
-
-def _columns(*named: str, wide: tuple[str, ...] = ()) -> tuple[PrinterColumn, ...]:
-    """Columns written ``Heading:type:path``, with the age at the end, then the wide ones."""
-    return (*(_column(text, 0) for text in named), _AGE, *(_column(text, 1) for text in wide))
-
-
-def _column(text: str, priority: int) -> PrinterColumn:
-    name, type_, path = text.split(":", 2)
-    return PrinterColumn(name, type_, path, priority)
-
-
-BUILTIN: Final[Mapping[str, tuple[PrinterColumn, ...]]] = {
-    "pods": _columns(
-        "Status:string:.status.phase",
-        "Restarts:integer:.status.containerStatuses[0].restartCount",
-        wide=("IP:string:.status.podIP", "Node:string:.spec.nodeName"),
-    ),
-    "nodes": _columns(
-        "Ready:string:.status.conditions[?(@.type=='Ready')].status",
-        "Version:string:.status.nodeInfo.kubeletVersion",
-        wide=("OS-Image:string:.status.nodeInfo.osImage",),
-    ),
-    "namespaces": _columns("Status:string:.status.phase"),
-    "services": _columns("Type:string:.spec.type", "Cluster-IP:string:.spec.clusterIP"),
-    "secrets": _columns("Type:string:.type"),
-    "persistentvolumeclaims": _columns(
-        "Status:string:.status.phase",
-        "Volume:string:.spec.volumeName",
-        "StorageClass:string:.spec.storageClassName",
-    ),
-    "deployments.apps": _columns(
-        "Desired:integer:.spec.replicas",
-        "Up-To-Date:integer:.status.updatedReplicas",
-        "Available:integer:.status.availableReplicas",
-    ),
-    "statefulsets.apps": _columns(
-        "Desired:integer:.spec.replicas", "Ready:integer:.status.readyReplicas"
-    ),
-    "daemonsets.apps": _columns(
-        "Desired:integer:.status.desiredNumberScheduled", "Ready:integer:.status.numberReady"
-    ),
-    "jobs.batch": _columns(
-        "Completions:integer:.spec.completions", "Succeeded:integer:.status.succeeded"
-    ),
-    "cronjobs.batch": _columns(
-        "Schedule:string:.spec.schedule", "Last Schedule:date:.status.lastScheduleTime"
-    ),
-    "customresourcedefinitions.apiextensions.k8s.io": (
-        PrinterColumn("Created At", "string", ".metadata.creationTimestamp"),
-    ),
-}
-
-
-# ----------------------------------------------------------------------------------------
-# Which columns a resource has, and the cells that an object has in them.
-
-
 Object: TypeAlias = dict[str, Any]
 Cell: TypeAlias = Callable[[Object], str]
-Row: TypeAlias = list[str]
+
+_AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +29,7 @@ class Column:
 Columns: TypeAlias = list[Column]
 
 
-def row(columns: Iterable[Column], obj: Object) -> Row:
+def row(columns: Iterable[Column], obj: Object) -> list[str]:
     """The cells of one object."""
     return [column.cell(obj) for column in columns]
 
@@ -107,7 +45,7 @@ def table_columns(
 
     ``declared`` are the CRD's. ``wide`` adds those of lower priority.
     """
-    own = declared or BUILTIN.get(gvr.group_resource) or (_AGE,)
+    own = declared or _BUILTIN.get(gvr.group_resource) or (_AGE,)
     named = [Column("name", _name)]
     if with_namespace:
         named.insert(0, Column("namespace", _namespace))
@@ -166,3 +104,60 @@ def _name(obj: Object) -> str:
 
 def _namespace(obj: Object) -> str:
     return str(obj["metadata"].get("namespace", ""))
+
+
+def _builtin(*named: str, wide: tuple[str, ...] = ()) -> tuple[PrinterColumn, ...]:
+    """Columns written ``Heading:type:path``, with the age at the end, then the wide ones."""
+    return (
+        *(_printer_column(text, 0) for text in named),
+        _AGE,
+        *(_printer_column(text, 1) for text in wide),
+    )
+
+
+def _printer_column(text: str, priority: int) -> PrinterColumn:
+    name, type_, path = text.split(":", 2)
+    return PrinterColumn(name, type_, path, priority)
+
+
+# Columns of built-in resources, as far as paths can tell them.
+_BUILTIN: Final[Mapping[str, tuple[PrinterColumn, ...]]] = {
+    "pods": _builtin(
+        "Status:string:.status.phase",
+        "Restarts:integer:.status.containerStatuses[0].restartCount",
+        wide=("IP:string:.status.podIP", "Node:string:.spec.nodeName"),
+    ),
+    "nodes": _builtin(
+        "Ready:string:.status.conditions[?(@.type=='Ready')].status",
+        "Version:string:.status.nodeInfo.kubeletVersion",
+        wide=("OS-Image:string:.status.nodeInfo.osImage",),
+    ),
+    "namespaces": _builtin("Status:string:.status.phase"),
+    "services": _builtin("Type:string:.spec.type", "Cluster-IP:string:.spec.clusterIP"),
+    "secrets": _builtin("Type:string:.type"),
+    "persistentvolumeclaims": _builtin(
+        "Status:string:.status.phase",
+        "Volume:string:.spec.volumeName",
+        "StorageClass:string:.spec.storageClassName",
+    ),
+    "deployments.apps": _builtin(
+        "Desired:integer:.spec.replicas",
+        "Up-To-Date:integer:.status.updatedReplicas",
+        "Available:integer:.status.availableReplicas",
+    ),
+    "statefulsets.apps": _builtin(
+        "Desired:integer:.spec.replicas", "Ready:integer:.status.readyReplicas"
+    ),
+    "daemonsets.apps": _builtin(
+        "Desired:integer:.status.desiredNumberScheduled", "Ready:integer:.status.numberReady"
+    ),
+    "jobs.batch": _builtin(
+        "Completions:integer:.spec.completions", "Succeeded:integer:.status.succeeded"
+    ),
+    "cronjobs.batch": _builtin(
+        "Schedule:string:.spec.schedule", "Last Schedule:date:.status.lastScheduleTime"
+    ),
+    "customresourcedefinitions.apiextensions.k8s.io": (
+        PrinterColumn("Created At", "string", ".metadata.creationTimestamp"),
+    ),
+}

@@ -1,4 +1,4 @@
-"""Tables: as kubectl prints them, as CSV, and in which order their rows stand."""
+"""Tables as kubectl prints them, tables as CSV, and the order of their rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any, Final, TypeAlias
 from dyninformer.display.text import padded, visible, width
 from dyninformer.store.jsonpath import JSONPath
 
-# ----------------------------------------------------------------------------------------
-# Tables as kubectl prints them: columns three blanks apart, headings in capitals.
-
-
+Object: TypeAlias = dict[str, Any]
+Objects: TypeAlias = list[Object]
 Cells: TypeAlias = Sequence[str]
-Lines: TypeAlias = list[str]
+Rank: TypeAlias = tuple[int, float, str]
 
-_GAP = "   "
+_GAP: Final = "   "
+_DIGITS: Final = re.compile(r"\d+")
+# The wide forms begin a formula where a spreadsheet speaks Chinese or Japanese.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_SEPARATORS: Final = frozenset(',;"')  # a semicolon is one in half of Europe
 
 
 class Table:
@@ -36,7 +38,7 @@ class Table:
         self._widths = [width(heading) if show_headings else 0 for heading in self._headings]
         self._pending = show_headings
 
-    def lines(self, rows: Iterable[Cells]) -> Lines:
+    def lines(self, rows: Iterable[Cells]) -> list[str]:
         """The rows as lines, the headings first if these are the first rows."""
         shown = [[visible(cell) for cell in row] for row in rows]
         if self._pending:
@@ -46,7 +48,7 @@ class Table:
         return [self._line(row) for row in shown]
 
     def make_room(self, rows: Iterable[Cells]) -> None:
-        """Have columns be wide enough for rows that will follow one by one."""
+        """Make the columns wide enough for rows that will follow one by one."""
         self._widen([visible(cell) for cell in row] for row in rows)
 
     def _widen(self, shown: Iterable[Cells]) -> None:
@@ -60,20 +62,11 @@ class Table:
         return _GAP.join([*shown, last]).rstrip()
 
 
-# ----------------------------------------------------------------------------------------
-# Comma-separated values that a spreadsheet shows, and never runs.
-
-
-# The wide forms begin a formula where a spreadsheet speaks Chinese or Japanese.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_SEPARATORS: Final = frozenset(',;"')  # a semicolon is one in half of Europe
-
-
 def csv_cell(text: str) -> str:
     r"""A cell as RFC 4180 has it: one that is no formula, and stays on its line.
 
-    Python's csv module quotes neither what only some spreadsheets take for a separator, nor
-    leading blanks; and of formulas and control characters it knows nothing.
+    Python's csv module quotes neither leading blanks nor what only some spreadsheets take for a
+    separator, and it knows nothing of formulas and control characters.
 
     >>> print(csv_cell("a,b"), csv_cell("=1+1"), csv_cell("a\nb"), sep="  ")
     "a,b"  '=1+1  a\nb
@@ -87,9 +80,9 @@ def csv_cell(text: str) -> str:
 
 
 class CsvTable:
-    r"""Rows as `Table` makes them, for spreadsheets and programs.
+    r"""The same rows as comma-separated values, which a spreadsheet shows and never runs.
 
-    A line ends as RFC 4180 wants it; the last line feed is who prints them to add.
+    A line ends as RFC 4180 wants it, except that its line feed comes from the caller's print.
 
     >>> CsvTable(["name", "hosts"]).lines([["shop", "a,b"]])
     ['NAME,HOSTS\r', 'shop,"a,b"\r']
@@ -99,7 +92,7 @@ class CsvTable:
         self._headings = [heading.upper() for heading in headings]
         self._pending = show_headings
 
-    def lines(self, rows: Iterable[Cells]) -> Lines:
+    def lines(self, rows: Iterable[Cells]) -> list[str]:
         """The rows as lines, the headings first if these are the first rows."""
         found = [_line(row) for row in rows]
         if self._pending:
@@ -108,22 +101,11 @@ class CsvTable:
         return found
 
     def make_room(self, rows: Iterable[Cells]) -> None:
-        """Nothing: cells do not line up here."""
+        """Do nothing: cells do not line up here."""
 
 
 def _line(cells: Cells) -> str:
     return f"{','.join(map(csv_cell, cells))}\r"
-
-
-# ----------------------------------------------------------------------------------------
-# The order of rows: by what a path finds, numbers as numbers.
-
-
-Object: TypeAlias = dict[str, Any]
-Objects: TypeAlias = list[Object]
-_Rank: TypeAlias = tuple[int, float, str]
-
-_DIGITS = re.compile(r"\d+")
 
 
 def by_name(objects: Iterable[Object]) -> Objects:
@@ -144,7 +126,7 @@ def by_path(objects: Iterable[Object], path: str) -> Objects:
     return sorted(objects, key=lambda obj: _rank(parsed.first(obj)))
 
 
-def _rank(value: Any) -> _Rank:
+def _rank(value: Any) -> Rank:
     if value is None:
         return (0, 0.0, "")
     if isinstance(value, bool | int | float):

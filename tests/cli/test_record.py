@@ -16,7 +16,7 @@ from typing import TypeAlias
 import pytest
 
 from dyninformer.cli.errors import CommandError
-from dyninformer.cli.recording import BrokenRecordingError, Line, RecordingReader
+from dyninformer.cli.recording import BrokenRecordingError, RecordingLine, RecordingReader
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from tests.cli.conftest import SERVERS, Run, each_server
@@ -31,9 +31,9 @@ either = pytest.fixture(each_server, scope="module", params=SERVERS)
 """Servers of this module's own: its tests change what is there."""
 
 
-def recorded(path: Path) -> list[Line]:
+def recorded(path: Path) -> list[RecordingLine]:
     """The lines that can be read by now."""
-    lines: list[Line] = []
+    lines: list[RecordingLine] = []
     try:
         with RecordingReader(path) as player:
             for line in player.lines():
@@ -43,7 +43,7 @@ def recorded(path: Path) -> list[Line]:
     return lines
 
 
-def told(lines: list[Line]) -> list[Told]:
+def told(lines: list[RecordingLine]) -> list[Told]:
     """What happened to which object."""
     return [(line.type, line.object["metadata"]["name"]) for line in lines if line.gvr]
 

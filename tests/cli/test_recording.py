@@ -15,23 +15,29 @@ import zstandard
 from dyninformer.cli.errors import CommandError
 from dyninformer.cli.recording import (
     BrokenRecordingError,
-    Column,
-    Line,
+    ColumnDefinition,
+    RecordingLine,
     RecordingReader,
     RecordingWriter,
-    Resource,
+    ResourceDefinition,
     now,
 )
 
-WIDGETS = Resource(
-    "widgets.v1.ex.io", "Widget", True, "widget", ("wd",), (), (Column("Size", "string", ".s"),)
+WIDGETS = ResourceDefinition(
+    "widgets.v1.ex.io",
+    "Widget",
+    True,
+    "widget",
+    ("wd",),
+    (),
+    (ColumnDefinition("Size", "string", ".s"),),
 )
 
 
-def added(name: str, **fields: Any) -> Line:
+def added(name: str, **fields: Any) -> RecordingLine:
     """A line about a new widget."""
     obj = {"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": name}, **fields}
-    return Line(now(), "ADDED", str(WIDGETS.parsed), object=obj)
+    return RecordingLine(now(), "ADDED", str(WIDGETS.parsed), object=obj)
 
 
 @pytest.fixture(params=["a.ndjson.zst", "a.ndjson"])
@@ -40,7 +46,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / str(request.param)
 
 
-def written(path: Path, count: int = 200) -> list[Line]:
+def written(path: Path, count: int = 200) -> list[RecordingLine]:
     """A whole recording, flushed after every tenth line."""
     lines = [added(f"a{number}", payload=f"{number**50:x}") for number in range(count)]
     with RecordingWriter(path, (WIDGETS,), force=False) as recorder:
@@ -52,7 +58,7 @@ def written(path: Path, count: int = 200) -> list[Line]:
     return lines
 
 
-def played(path: Path) -> tuple[list[Line], str]:
+def played(path: Path) -> tuple[list[RecordingLine], str]:
     """The lines that can be read, and the complaint at the end of them."""
     lines = []
     with RecordingReader(path) as player:

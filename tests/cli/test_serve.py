@@ -17,8 +17,8 @@ import pytest
 from kubernetes.dynamic.exceptions import ForbiddenError
 
 from dyninformer import DynamicSharedInformerFactory
-from dyninformer.cli.live import Shutdown
 from dyninformer.cli.serve import Manifest, files, inferred_resources, manifests
+from dyninformer.cli.terminal import Shutdown
 from dyninformer.testing.assets import find_assets
 from tests.cli.conftest import Run
 from tests.cli.terminal import Running, running

@@ -1,4 +1,4 @@
-"""What the demo shows: informers on its cluster, on a terminal or line by line, and the summary at the end."""
+"""What the demo shows: informers on its cluster, live or line by line, and a summary."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.layout import Layout
 from rich.live import Live
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from dyninformer.cli.connection import ConnectionNotices, Target, lost_since
-from dyninformer.cli.demo import cluster
-from dyninformer.cli.demo.cluster import Story, StoryThread
+from dyninformer.cli.connection import Cluster, ConnectionNotices, Target, lost_since
+from dyninformer.cli.demo.cluster import (
+    BLOCKS_CRD,
+    CERTIFICATES_CRD,
+    READY,
+    Story,
+    StoryThread,
+    address_count,
+    addresses_in_use,
+    certificate_status,
+)
 from dyninformer.cli.errors import FAILED, WRONG_USAGE, CommandError
 from dyninformer.cli.events import (
     ADDED,
@@ -32,77 +40,144 @@ from dyninformer.cli.events import (
     EventDiffs,
     EventFilter,
     EventSource,
-    Line,
     ShownEvent,
 )
-from dyninformer.cli.live import Shutdown, coloured, shutdown_on_signals
+from dyninformer.cli.terminal import Shutdown, coloured, shutdown_on_signals
 from dyninformer.display.table import Table
-from dyninformer.display.text import visible
-from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
+from dyninformer.display.text import Line, visible
+from dyninformer.factory import GenericInformer
 from dyninformer.resource import GroupVersionResource
 from dyninformer.testing import ApiServer
 
-# ----------------------------------------------------------------------------------------
-# What one sees of the demo through informers: what changed, the indexes, and how they stand.
-
-
 Object: TypeAlias = dict[str, Any]
-Rows: TypeAlias = list[list[str]]
-Texts: TypeAlias = list[str]
-Informers: TypeAlias = list[GenericInformer]
-Key: TypeAlias = tuple[GroupVersionResource, str]
 
+_MANIFESTS: Final = Path(__file__).with_name("manifests")
+_LOOK_SECONDS: Final = 0.1
+_DRAW_SECONDS: Final = 0.15
+_LIVE_SECONDS: Final = 60.0
+_ONCE_SECONDS: Final = 8.0
 _KEPT: Final = 100  # of each that can be shown
 _INDEXES: Final = {
-    cluster.CRD: {"issuer": ".spec.issuerRef.name", "ready": cluster.READY},
-    cluster.CRD: {"host": ".spec.affinity"},
+    CERTIFICATES_CRD: {"issuer": ".spec.issuerRef.name", "ready": READY},
+    BLOCKS_CRD: {"host": ".spec.affinity"},
 }
+_INDEX: Final = 6  # lines: a title, headings, three rows, and one between
+_FOOT: Final = 2
+_FAINT: Final = "dim"
+_TITLE: Final = "bold cyan"
+_QUIET_SECONDS: Final = 3.0  # without an event, while all is connected: nothing is on its way
+_PATIENCE_SECONDS: Final = 15.0
+_DIFFERENCES: Final = 10  # that are shown
+_DIFF: Final = 12  # lines of it
+
+
+def show(manifests: Path | None, *, once: bool, seconds: float | None, objects: int) -> None:
+    """Show it; exit with 1 if the caches are not as the server is at the end."""
+    console = Console(highlight=False)
+    live = sys.stdout.isatty() and not console.is_dumb_terminal and not once
+    length = seconds or (_LIVE_SECONDS if live else _ONCE_SECONDS)
+    with ApiServer() as server:
+        server.install(manifests or _MANIFESTS)
+        resources = _resources(server)
+        story = Story(server, objects)
+        story.begin()
+        kubeconfig = server.kubeconfig()
+        hint = f"kubectl --kubeconfig {kubeconfig} get certificates -A"
+        typer.echo(f"An API server listens on {server.url}. Another terminal can look on:\n")
+        typer.echo(f"  {hint}\n")
+        target = Target(kubeconfig=str(kubeconfig), all_namespaces=True)
+        with target.connected() as cluster:
+            watcher = Watcher(cluster, resources)
+            watcher.begin()
+            with shutdown_on_signals() as shutdown, StoryThread(story, length) as thread:
+                if live:
+                    view = Dashboard(watcher, thread, hint)
+                    _show_live(console, view, watcher, thread, shutdown)
+                else:
+                    _show_lines(watcher, thread, shutdown)
+            found = differences(server, watcher)
+        for line in summary(watcher, thread, found):
+            typer.echo(line)
+    if found:
+        raise typer.Exit(FAILED)
+
+
+def _resources(server: ApiServer) -> list[str]:
+    """Every custom resource that is installed; the story needs two of them."""
+    found = [crd["metadata"]["name"] for crd in server.list("customresourcedefinitions")]
+    missing = [name for name in (CERTIFICATES_CRD, BLOCKS_CRD) if name not in found]
+    if missing:
+        raise CommandError(
+            f"the demo is about {' and '.join(missing)}: let --manifests have the CRDs, as "
+            "examples/crd does, or leave it out",
+            code=WRONG_USAGE,
+        )
+    return found
+
+
+def _show_live(
+    console: Console, view: Dashboard, watcher: Watcher, thread: StoryThread, shutdown: Shutdown
+) -> None:
+    """Draw it anew as things change."""
+    drawn = -math.inf
+    with Live(view, console=console, screen=True, auto_refresh=False) as live:
+        while not (shutdown.requested or thread.is_over()):
+            watcher.look(_LOOK_SECONDS)
+            for line in thread.news():
+                view.tell(line)
+            now = time.monotonic()
+            if now - drawn >= _DRAW_SECONDS:
+                drawn = now
+                live.refresh()
+
+
+def _show_lines(watcher: Watcher, thread: StoryThread, shutdown: Shutdown) -> None:
+    """Tell the story, and what becomes of the connection, line by line."""
+    while not (shutdown.requested or thread.is_over()):
+        watcher.look(_LOOK_SECONDS)
+        for line in thread.news():
+            typer.echo(f"{datetime.now().astimezone():%H:%M:%S} {line}")
+        for line in watcher.news():
+            typer.echo(line)
 
 
 class Watcher:
-    """Listens to every resource that is named. For one thread, but for what informers do."""
+    """Watches resources through informers, and knows what there is to show. For one thread."""
 
-    def __init__(
-        self, target: Target, factory: DynamicSharedInformerFactory, resources: Texts
-    ) -> None:
-        self._factory = factory
-        self._source = EventSource(target, factory, resources)
-        self._choosing = EventFilter(lambda _: True, (), initial=False)
-        self._notices = ConnectionNotices(factory.status, self._tell)
-        self._recent: dict[Key, ShownEvent] = {}
+    def __init__(self, cluster: Cluster, resources: list[str]) -> None:
+        self._factory = cluster.factory
+        self._source = EventSource(cluster, resources)
+        self._filter = EventFilter(lambda _: True, initial=False)
+        self._notices = ConnectionNotices(cluster.factory.status, self._say)
+        self._recent: dict[tuple[GroupVersionResource, str], ShownEvent] = {}
         self._updates: deque[ShownEvent] = deque(maxlen=_KEPT)
-        self._news: Texts = []
+        self._news: list[str] = []
         self.events: Counter[str] = Counter()
         """How many have come, by type."""
         self.missed = 0
         """Deletions that nobody saw, and that were told all the same."""
         self.last_event = time.monotonic()
         """When the last one came."""
-        self.informers: Informers = []
+        self.informers: list[GenericInformer] = []
 
     def begin(self) -> None:
-        """Start, and return when everything that is there is held."""
-        self._source.begin(self._tell)
+        """Start, and return when the informers have synced."""
+        self._source.begin(self._say)
         for resource in self._source.resources:
             indexers = _INDEXES.get(resource.gvr.group_resource, {})
             self.informers.append(self._factory.for_resource(resource.gvr, indexers=indexers))
 
-    def look(self, timeout: float) -> bool:
-        """Take what has come, and wait for something if nothing has; whether there was any."""
+    def look(self, timeout: float) -> None:
+        """Take what has come, and wait for something if nothing has."""
         self._notices.look()
-        watched = self._source.get(timeout)
-        if watched is None:
-            return False
-        while watched is not None:
-            seen = self._choosing.seen(watched)
-            if seen is not None:
-                self._take(seen)
-            watched = self._source.get(0)
-        return True
+        received = self._source.get(timeout)
+        while received is not None:
+            shown = self._filter.shown(received)
+            if shown is not None:
+                self._take(shown)
+            received = self._source.get(0)
 
-    # -- what there is to show -----------------------------------------------------------
-
-    def news(self) -> Texts:
+    def news(self) -> list[str]:
         """What happened to the connection since the last time."""
         news, self._news = self._news, []
         return news
@@ -115,9 +190,9 @@ class Watcher:
         """The last updates, the newest first."""
         return list(reversed(self._updates))[:count]
 
-    def by_issuer(self) -> Rows:
+    def by_issuer(self) -> list[list[str]]:
         """Certificates by issuer, and of each how many are ready: all of it from indexes."""
-        indexer = self._of(cluster.CRD).informer.indexer
+        indexer = self._of(CERTIFICATES_CRD).informer.indexer
         ready, failing = (set(indexer.index_keys("ready", each)) for each in ("True", "False"))
         rows = []
         for issuer in sorted(indexer.list_index_func_values("issuer")):
@@ -127,22 +202,23 @@ class Watcher:
             )
         return rows
 
-    def by_host(self) -> Rows:
+    def by_host(self) -> list[list[str]]:
         """Blocks by host, and how many of their addresses are in use."""
-        lister = self._of(cluster.CRD)
+        informer = self._of(BLOCKS_CRD)
         rows = []
-        for host in sorted(lister.informer.indexer.list_index_func_values("host")):
-            held = lister.lister.by_index("host", host)
-            used, all_ = sum(map(cluster.in_use, held)), sum(map(cluster.size, held))
-            rows.append([host.removeprefix("host:"), str(len(held)), f"{used} of {all_}"])
+        for host in sorted(informer.informer.indexer.list_index_func_values("host")):
+            blocks = informer.lister.by_index("host", host)
+            used, all_ = sum(map(addresses_in_use, blocks)), sum(map(address_count, blocks))
+            rows.append([host.removeprefix("host:"), str(len(blocks)), f"{used} of {all_}"])
         return rows
 
-    def standing(self) -> tuple[bool, str]:
+    def connection(self) -> tuple[bool, str]:
         """Whether all is well, and how the informers stand, in words."""
         statuses = self._factory.status()
         lost = {gvr.resource: status for gvr, status in statuses.items() if lost_since(status)}
         if lost:
-            latest = max(lost.values(), key=lost_since)  # who heard nothing for long knows less
+            # One that has heard nothing for longer knows less.
+            latest = max(lost.values(), key=lost_since)
             return False, f"{', '.join(lost)} {lost_since(latest)}: {latest.reason}"
         since = max(each.since for each in statuses.values() if each.since is not None)
         return True, f"connected since {since.astimezone():%H:%M:%S}"
@@ -154,35 +230,33 @@ class Watcher:
         memory = _memory()
         return f"{figures}, {memory / 1e6:.0f} MB with the server" if memory else figures
 
-    # -- inside --------------------------------------------------------------------------
-
-    def _take(self, seen: ShownEvent) -> None:
+    def _take(self, shown: ShownEvent) -> None:
         self.last_event = time.monotonic()
-        self.events[seen.type] += 1
-        self.missed += seen.missed
-        key = (seen.event.gvr, seen.event.key)
+        self.events[shown.type] += 1
+        self.missed += shown.missed
+        key = (shown.event.gvr, shown.event.key)
         self._recent.pop(key, None)
-        self._recent[key] = seen
+        self._recent[key] = shown
         if len(self._recent) > _KEPT:
             del self._recent[next(iter(self._recent))]
-        if seen.type == MODIFIED:
-            self._updates.append(seen)
+        if shown.type == MODIFIED:
+            self._updates.append(shown)
 
-    def _tell(self, line: str) -> None:
+    def _say(self, line: str) -> None:
         self._news.append(line)
 
     def _of(self, name: str) -> GenericInformer:
         return next(each for each in self.informers if each.gvr.group_resource == name)
 
 
-def object_status(seen: ShownEvent) -> Line:
+def object_status(shown: ShownEvent) -> Line:
     """How the object of an event stands, in a few words, and whether that is good."""
-    obj = seen.object
-    if seen.type == DELETED:
-        return Line("missed while the server was away" if seen.missed else "gone", "red")
-    if seen.event.gvr.group_resource == cluster.CRD:
-        return Line(f"{cluster.in_use(obj)} of {cluster.size(obj)} addresses in use")
-    return cluster.status_of(obj)
+    obj = shown.object
+    if shown.type == DELETED:
+        return Line("missed while the server was away" if shown.missed else "gone", "red")
+    if shown.event.gvr.group_resource == BLOCKS_CRD:
+        return Line(f"{addresses_in_use(obj)} of {address_count(obj)} addresses in use")
+    return certificate_status(obj)
 
 
 def _memory() -> int:
@@ -194,78 +268,12 @@ def _memory() -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-# ----------------------------------------------------------------------------------------
-# Whether the caches hold what the server has, object for object.
-
-
-Objects: TypeAlias = list[Object]
-
-_QUIET_SECONDS: Final = 3.0  # without an event, while all is connected: nothing is on its way
-_PATIENCE: Final = 15.0
-
-
-def differences(server: ApiServer, spectator: Watcher) -> Texts:
-    """What differs once everything has arrived; nothing if cache and server agree.
-
-    Nothing may write meanwhile. What is on its way is waited for.
-    """
-    begun = time.monotonic()
-    while found := _differences_now(server, spectator.informers):
-        spectator.look(0.1)
-        now = time.monotonic()
-        connected, _ = spectator.standing()
-        quiet = now - max(begun, spectator.last_event) > _QUIET_SECONDS
-        if (connected and quiet) or now - begun > _PATIENCE:
-            break
-    return found
-
-
-def _differences_now(server: ApiServer, informers: Informers) -> Texts:
-    found = []
-    for each in informers:
-        cached = {_key(obj): obj for obj in each.lister}
-        served = {_key(obj): obj for obj in _listed(server, each.gvr.group_resource)}
-        for key in sorted(cached.keys() | served.keys()):
-            if key not in served:
-                found.append(f"{each.gvr.resource} {key}: only the cache has it")
-            elif key not in cached:
-                found.append(f"{each.gvr.resource} {key}: the cache does not have it")
-            elif cached[key] != served[key]:
-                found.append(f"{each.gvr.resource} {key}: the cache has another state of it")
-    return found
-
-
-def _listed(server: ApiServer, resource: str) -> Objects:
-    """A fresh LIST; of a resource whose CRD is away there is nothing."""
-    try:
-        return server.list(resource)
-    except LookupError:
-        return []
-
-
-def _key(obj: Object) -> str:
-    metadata = obj["metadata"]
-    return "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
-
-
-# ----------------------------------------------------------------------------------------
-# The demo on a terminal: one picture, drawn anew as things change, fitted to its size.
-
-
-Headings: TypeAlias = Iterable[str]
-
-_INDEX: Final = 6  # lines: a title, headings, three rows, and one between
-_FOOT: Final = 2
-_FAINT: Final = "dim"
-_TITLE: Final = "bold cyan"
-
-
 class Dashboard:
-    """Draws what a spectator sees. For the spectator's thread."""
+    """The demo on a terminal: one picture, fitted to its size. For the thread of the watcher."""
 
-    def __init__(self, spectator: Watcher, playing: StoryThread, hint: str) -> None:
-        self._spectator = spectator
-        self._playing = playing
+    def __init__(self, watcher: Watcher, story: StoryThread, hint: str) -> None:
+        self._watcher = watcher
+        self._story = story
         self._hint = Text(hint, style=_FAINT, overflow="fold")
         self._told = ""
 
@@ -292,21 +300,21 @@ class Dashboard:
         yield layout
 
     def _title(self) -> RenderableType:
-        played, whole = int(self._playing.elapsed), round(self._playing.seconds)
+        played, whole = int(self._story.elapsed), round(self._story.seconds)
         parts = (("dyninformer demo", _TITLE), f"  {played} of {whole} s  ")
         return _lines([Text.assemble(*parts, ("Ctrl-C ends it", _FAINT))])
 
     def _changed(self, count: int) -> RenderableType:
-        table = _table("LAST CHANGED", expand=True)
+        table = _rich_table("LAST CHANGED", expand=True)
         for heading, ratio in ("TIME", None), ("EVENT", None), ("OBJECT", 4), ("STATUS", 5):
             table.add_column(heading, no_wrap=True, overflow="ellipsis", ratio=ratio)
-        for seen in self._spectator.recent(count):
-            inside = f"{seen.event.namespace}/" if seen.event.namespace else ""
-            name = f"{seen.object.get('kind', '')} {inside}{seen.event.name}"
-            status = object_status(seen)
+        for shown in self._watcher.recent(count):
+            inside = f"{shown.event.namespace}/" if shown.event.namespace else ""
+            name = f"{shown.object.get('kind', '')} {inside}{shown.event.name}"
+            status = object_status(shown)
             table.add_row(
-                f"{seen.when:%H:%M:%S}",
-                Text(seen.type, COLOURS[seen.type]),
+                f"{shown.when:%H:%M:%S}",
+                Text(shown.type, COLOURS[shown.type]),
                 Text(visible(name)),
                 Text(visible(status.text), status.colour),
             )
@@ -315,13 +323,13 @@ class Dashboard:
     def _by_issuer(self) -> RenderableType:
         headings = ("ISSUER", "CERTIFICATES", "READY", "NOT READY")
         table = _numbers("INDEX BY .spec.issuerRef.name", headings)
-        for issuer, all_, ready, failing in self._spectator.by_issuer()[: _INDEX - 3]:
+        for issuer, all_, ready, failing in self._watcher.by_issuer()[: _INDEX - 3]:
             table.add_row(Text(visible(issuer)), all_, Text(ready, "green"), Text(failing, "red"))
         return table
 
     def _by_host(self) -> RenderableType:
         table = _numbers("INDEX BY .spec.affinity", ("HOST", "BLOCKS", "IN USE"))
-        for host, held, used in self._spectator.by_host()[: _INDEX - 3]:
+        for host, held, used in self._watcher.by_host()[: _INDEX - 3]:
             table.add_row(Text(visible(host)), held, used)
         return Padding(table, (0, 0, 0, 2))
 
@@ -330,30 +338,35 @@ class Dashboard:
 
     def _newest_diffs(self, count: int) -> Iterator[Text]:
         """As many as there is room for, the newest first."""
-        for seen in self._spectator.updates(count):
+        for shown in self._watcher.updates(count):
             if count < 2:  # a heading without a diff says nothing
                 return
-            lines = [coloured(line) for line in EventDiffs().lines(seen)][:count]
+            lines = [coloured(line) for line in EventDiffs().lines(shown)][:count]
             yield from lines
             count -= len(lines)
 
     def _foot(self) -> RenderableType:
-        well, standing = self._spectator.standing()
-        status = Text(visible(standing), "green" if well else "red")
-        figures = f" - {self._spectator.figures()}" if well else ""
+        well, connection = self._watcher.connection()
+        status = Text(visible(connection), "green" if well else "red")
+        figures = f" - {self._watcher.figures()}" if well else ""
         return _lines([Text(self._told, style="bold"), Text.assemble(status, figures)])
 
 
-def _table(title: str, *, expand: bool) -> Table:
-    return Table(
-        title=Text(title, style=_TITLE), title_justify="left", box=None, expand=expand,
-        pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
-    )  # fmt: skip
+def _rich_table(title: str, *, expand: bool) -> RichTable:
+    return RichTable(
+        title=Text(title, style=_TITLE),
+        title_justify="left",
+        box=None,
+        expand=expand,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="bold",
+    )
 
 
-def _numbers(title: str, headings: Headings) -> Table:
+def _numbers(title: str, headings: Iterable[str]) -> RichTable:
     """A table of numbers behind names."""
-    table = _table(title, expand=False)
+    table = _rich_table(title, expand=False)
     first, *others = headings
     table.add_column(first, no_wrap=True, overflow="ellipsis")
     for heading in others:
@@ -363,35 +376,71 @@ def _numbers(title: str, headings: Headings) -> Table:
 
 def _lines(lines: Iterable[Text]) -> RenderableType:
     """Lines that end at the edge."""
-    grid = Table.grid(expand=True)
+    grid = RichTable.grid(expand=True)
     grid.add_column(no_wrap=True, overflow="ellipsis")
     for line in lines:
         grid.add_row(line)
     return grid
 
 
-# ----------------------------------------------------------------------------------------
-# The end of the demo, in plain text: what happened, what is held, and whether it is right.
+def differences(server: ApiServer, watcher: Watcher) -> list[str]:
+    """What differs once everything has arrived; nothing if cache and server agree.
+
+    Nothing may write meanwhile. What is on its way is waited for.
+    """
+    begun = time.monotonic()
+    while found := _differences_now(server, watcher.informers):
+        watcher.look(0.1)
+        now = time.monotonic()
+        connected, _ = watcher.connection()
+        quiet = now - max(begun, watcher.last_event) > _QUIET_SECONDS
+        if (connected and quiet) or now - begun > _PATIENCE_SECONDS:
+            break
+    return found
 
 
-_DIFFERENCES: Final = 10  # that are shown
-_DIFF: Final = 12  # lines of it
+def _differences_now(server: ApiServer, informers: list[GenericInformer]) -> list[str]:
+    found = []
+    for each in informers:
+        cached = {_key(obj): obj for obj in each.lister}
+        served = {_key(obj): obj for obj in _listed(server, each.gvr.group_resource)}
+        for key in sorted(cached.keys() | served.keys()):
+            if key not in served:
+                found.append(f"{each.gvr.resource} {key}: only the cache has it")
+            elif key not in cached:
+                found.append(f"{each.gvr.resource} {key}: the cache does not have it")
+            elif cached[key] != served[key]:
+                found.append(f"{each.gvr.resource} {key}: the cache has another state of it")
+    return found
 
 
-def summary(spectator: Watcher, playing: StoryThread, differences: Texts) -> Iterator[str]:
+def _listed(server: ApiServer, resource: str) -> list[Object]:
+    """A fresh LIST; of a resource whose CRD is away there is nothing."""
+    try:
+        return server.list(resource)
+    except LookupError:
+        return []
+
+
+def _key(obj: Object) -> str:
+    metadata = obj["metadata"]
+    return "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+
+
+def summary(watcher: Watcher, story: StoryThread, differences: list[str]) -> Iterator[str]:
     """The lines. ``differences`` are those between the caches and the server."""
-    events = spectator.events
+    events = watcher.events
     yield ""
     yield (
-        f"{playing.elapsed:.0f} of {playing.seconds:.0f} s were played: {events.total()} events, "
+        f"{story.elapsed:.0f} of {story.seconds:.0f} s were played: {events.total()} events, "
         f"{events[ADDED]} added, {events[MODIFIED]} modified, {events[DELETED]} deleted "
-        f"({spectator.missed} while the server was away)."
+        f"({watcher.missed} while the server was away)."
     )
     yield "\nCertificates by issuer, from an index of .spec.issuerRef.name:"
-    yield from _indented(["issuer", "certificates", "ready", "not ready"], spectator.by_issuer())
+    yield from _indented(["issuer", "certificates", "ready", "not ready"], watcher.by_issuer())
     yield "\nIP blocks by host, from an index of .spec.affinity:"
-    yield from _indented(["host", "blocks", "addresses in use"], spectator.by_host())
-    updates = spectator.updates(1)
+    yield from _indented(["host", "blocks", "addresses in use"], watcher.by_host())
+    updates = watcher.updates(1)
     if updates:
         yield "\nThe last update:"
         lines = [f"  {line.text}" for line in EventDiffs().lines(updates[0])]
@@ -399,7 +448,7 @@ def summary(spectator: Watcher, playing: StoryThread, differences: Texts) -> Ite
         if len(lines) > _DIFF:
             yield f"    ... ({len(lines) - _DIFF} more)"
     yield ""
-    held = ", ".join(f"{len(each.lister)} {each.gvr.resource}" for each in spectator.informers)
+    held = ", ".join(f"{len(each.lister)} {each.gvr.resource}" for each in watcher.informers)
     if not differences:
         yield f"The cache and the server agree, object for object: {held}."
         return
@@ -407,86 +456,5 @@ def summary(spectator: Watcher, playing: StoryThread, differences: Texts) -> Ite
     yield from (f"  {visible(each)}" for each in differences[:_DIFFERENCES])
 
 
-def _indented(headings: Texts, rows: list[Texts]) -> Iterator[str]:
+def _indented(headings: list[str], rows: list[list[str]]) -> Iterator[str]:
     return (f"  {line}" for line in Table(headings).lines(rows))
-
-
-# ----------------------------------------------------------------------------------------
-# The whole demo: a server, the story on it, informers that look on, and the end.
-
-
-_MANIFESTS: Final = Path(__file__).with_name("manifests")
-_LOOK_SECONDS: Final = 0.1
-_DRAW_SECONDS: Final = 0.15
-_LIVE_SECONDS: Final = 60.0
-_ONCE_SECONDS: Final = 8.0
-
-
-def show(manifests: Path | None, *, once: bool, seconds: float | None, objects: int) -> None:
-    """Show it; exit with 1 if the caches are not as the server is at the end."""
-    console = Console(highlight=False)
-    live = sys.stdout.isatty() and not console.is_dumb_terminal and not once
-    length = seconds or (_LIVE_SECONDS if live else _ONCE_SECONDS)
-    with ApiServer() as server:
-        server.install(manifests or _MANIFESTS)
-        resources = _resources(server)
-        story = Story(server, objects)
-        story.begin()
-        kubeconfig = server.kubeconfig()
-        hint = f"kubectl --kubeconfig {kubeconfig} get certificates -A"
-        typer.echo(f"An API server listens on {server.url}. Another terminal can look on:\n")
-        typer.echo(f"  {hint}\n")
-        target = Target(kubeconfig=str(kubeconfig), all_namespaces=True)
-        with target.connected() as factory:
-            spectator = Watcher(target, factory, resources)
-            spectator.begin()
-            with shutdown_on_signals() as ending, StoryThread(story, length) as playing:
-                if live:
-                    view = Dashboard(spectator, playing, hint)
-                    _show_live(console, view, spectator, playing, ending)
-                else:
-                    _show_lines(spectator, playing, ending)
-            found = differences(server, spectator)
-        for line in summary(spectator, playing, found):
-            typer.echo(line)
-    if found:
-        raise typer.Exit(FAILED)
-
-
-def _resources(server: ApiServer) -> Texts:
-    """Every custom resource that is installed; the story needs two of them."""
-    found = [crd["metadata"]["name"] for crd in server.list("customresourcedefinitions")]
-    missing = [name for name in (cluster.CRD, cluster.CRD) if name not in found]
-    if missing:
-        raise CommandError(
-            f"the demo is about {' and '.join(missing)}: let --manifests have the CRDs, as "
-            "examples/crd does, or leave it out",
-            code=WRONG_USAGE,
-        )
-    return found
-
-
-def _show_live(
-    console: Console, view: Dashboard, spectator: Watcher, playing: StoryThread, ending: Shutdown
-) -> None:
-    """Draw it anew as things change."""
-    drawn = -math.inf
-    with Live(view, console=console, screen=True, auto_refresh=False) as live:
-        while not (ending.asked or playing.is_over()):
-            spectator.look(_LOOK_SECONDS)
-            for line in playing.news():
-                view.tell(line)
-            now = time.monotonic()
-            if now - drawn >= _DRAW_SECONDS:
-                drawn = now
-                live.refresh()
-
-
-def _show_lines(spectator: Watcher, playing: StoryThread, ending: Shutdown) -> None:
-    """Tell the story, and what becomes of the connection, line by line."""
-    while not (ending.asked or playing.is_over()):
-        spectator.look(_LOOK_SECONDS)
-        for line in playing.news():
-            typer.echo(f"{datetime.now().astimezone():%H:%M:%S} {line}")
-        for line in spectator.news():
-            typer.echo(line)

@@ -8,7 +8,7 @@ import signal
 import pytest
 import typer
 
-from dyninformer.cli.live import shutdown_on_signals
+from dyninformer.cli.terminal import shutdown_on_signals
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
