@@ -49,7 +49,7 @@ Where: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PATH=VALUE",
-        help="Any field, selected here: .spec.issuerRef.name=ca; also !=, also several.",
+        help="Any field, compared here: .spec.issuerRef.name=ca; also !=. May be repeated.",
         rich_help_panel=OBJECTS_PANEL,
     ),
 ]
@@ -64,7 +64,7 @@ Output: TypeAlias = Annotated[
     ),
 ]
 NoHeaders: TypeAlias = Annotated[
-    bool, typer.Option("--no-headers", help="No headings.", rich_help_panel=FORM_PANEL)
+    bool, typer.Option("--no-headers", help="Leave the headings out.", rich_help_panel=FORM_PANEL)
 ]
 SortBy: TypeAlias = Annotated[
     str | None,
@@ -88,12 +88,12 @@ def seconds(text: str) -> float:
     except ValueError:
         if not digits or _DURATION_PART.sub("", digits):
             raise ValueError(
-                f"{text!r} is no duration: write seconds, or a form like 30s, 1m30s or 2h"
+                f"{text!r} is not a duration: write seconds, or a form like 30s, 1m30s or 2h"
             ) from None
         parts = _DURATION_PART.finditer(digits)
         return sign * sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
     if not math.isfinite(plain):
-        raise ValueError(f"{text!r} is no duration: it has no end; leave it out instead")
+        raise ValueError(f"{text!r} is not a duration: it has no end; leave the option out instead")
     return sign * plain
 
 
@@ -107,7 +107,7 @@ def where_filter(conditions: Iterable[str] | None) -> Filter:
     True
 
     Raises:
-        ValueError: A condition is none. The message says what one looks like.
+        ValueError: A text is not a condition. The message says what one looks like.
     """
     each = [_condition(text) for text in conditions or ()]
     return lambda obj: all(met(obj) for met in each)

@@ -33,7 +33,7 @@ Statuses: TypeAlias = Mapping[GroupVersionResource, InformerStatus]
 LOOK_SECONDS: Final = 0.2
 """Between two looks of a command at the connection, at its reader, and for a signal."""
 
-_CLUSTER_PANEL: Final = "Where"
+_CLUSTER_PANEL: Final = "Which cluster"
 # What stays the same however often one tries, and the code that a command then ends with.
 _LASTING: Final = {
     InformerTrouble.UNAUTHORIZED: UNREACHABLE,
@@ -63,7 +63,7 @@ class Target:
         _objects_option(
             "-n",
             "--namespace",
-            help="One, or several with commas; by default the context's.",
+            help="One, or several with commas; by default that of the context.",
             autocompletion=completion.namespaces,
         ),
     ] = None
@@ -107,7 +107,7 @@ class Target:
     @contextmanager
     def connected(self) -> Iterator[Cluster]:
         """The cluster, for as long as the command runs."""
-        # A command tells what is wrong itself: Python would print the log's warnings as well.
+        # A command itself says what is wrong: Python would print the log's warnings as well.
         logging.getLogger("dyninformer").addHandler(logging.NullHandler())
         with DynamicSharedInformerFactory(
             kubeconfig=self.kubeconfig_path, context=self.context
@@ -270,7 +270,7 @@ class ConnectionNotices:
         self._lost: dict[GroupVersionResource, datetime] = {}
 
     def look(self) -> None:
-        """Say what is news since the last look."""
+        """Say what has changed since the last look."""
         statuses = self._status()
         lost: dict[tuple[str, str], list[str]] = {}
         back: dict[str, list[str]] = {}

@@ -42,7 +42,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help="What tells the groups apart; also several. By default the namespace.",
+            help="What the objects are grouped by. May be repeated. By default the namespace.",
         ),
     ] = None,
     follow: Annotated[
@@ -50,7 +50,7 @@ def command(
         typer.Option(
             "--watch/--once",
             "-w",
-            help="Follow the cluster, or count once. By default it follows on a terminal alone.",
+            help="Follow the cluster, or count once. By default it follows only on a terminal.",
             show_default=False,
         ),
     ] = None,
@@ -64,8 +64,8 @@ def command(
     """Count objects by what a path finds in them, live.
 
     On a terminal the table follows the cluster until Ctrl-C. Elsewhere, and with `--once`, it is
-    printed once; with `--watch` it is printed there again, behind a blank line, when a count
-    has changed. The largest group stands first.
+    printed once; with `--watch` it is printed there again, after a blank line, whenever a count
+    has changed. The largest group comes first.
 
     For example:
 
@@ -121,7 +121,7 @@ class Tally:
         self._counts[self._group(obj)] += 1
 
     def remove(self, obj: Object) -> None:
-        """One less, of the group that it was added to: in the state that it had then."""
+        """One less. The object is in the state in which it was added, and so of the same group."""
         group = self._group(obj)
         self._counts[group] -= 1
         if self._counts[group] <= 0:
@@ -166,12 +166,12 @@ class LiveCount:
         self._registration.wait_for_sync()
 
     def wait(self, timeout: float) -> bool:
-        """Wait until there is something that `rows` has not told."""
+        """Wait until there is something that `rows` has not returned."""
         return self._changed.wait(timeout)
 
     def rows(self) -> tuple[Rows, int]:
         """The groups now, and how many objects there are."""
-        self._changed.clear()  # first: what changes from here on is told next time
+        self._changed.clear()  # first: what changes from here on is for the next call
         with self._lock:
             return self._tally.rows(), self._tally.total
 

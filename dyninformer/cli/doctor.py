@@ -39,7 +39,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="RESOURCE...",
-            help="Any spelling, also several. Without one only the server is looked at.",
+            help="Any spelling, also several. Without one, only the server is checked.",
             autocompletion=completion.resources,
         ),
     ] = None,
@@ -49,7 +49,7 @@ def command(
         typer.Option(
             "--watch-for",
             metavar="SECONDS",
-            help="Hold a watch for so long, to see whether something cuts it when it is idle.",
+            help="Hold a watch for so long, to see whether something cuts it while it is idle.",
             min=0,
             show_default=False,
         ),
@@ -66,7 +66,7 @@ def command(
 
     A line per check: the configuration, connection, certificate and proxy, credentials, clocks,
     versions, the API groups; and of each resource its CRD, your rights, a list, a watch,
-    streaming lists, bookmarks. What is not ok has a fix below it. No token is ever shown.
+    streaming lists, bookmarks. Below whatever is not ok stands a fix. No token is ever shown.
 
     Exit codes: 0 nothing FAILs; 1 something does; 2 wrong usage; 3 the server cannot be reached
     or refuses.

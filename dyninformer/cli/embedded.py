@@ -37,11 +37,13 @@ def _server_option(**more: Any) -> Any:
 
 
 Port: TypeAlias = Annotated[
-    int, _server_option(help="Of 127.0.0.1; 0 is any that is free.", min=0, max=65535)
+    int, _server_option(help="On 127.0.0.1; 0 takes any that is free.", min=0, max=65535)
 ]
 KubeconfigOut: TypeAlias = Annotated[
     Path | None,
-    _server_option(metavar="FILE", help="Where the kubeconfig is written; removed at the end."),
+    _server_option(
+        metavar="FILE", help="Where to write the kubeconfig, which is removed at the end."
+    ),
 ]
 
 
@@ -69,7 +71,7 @@ def announced(server: ApiServer, path: Path | None, what: str) -> Iterator[None]
     if path is not None:
         path = path.expanduser()
         if os.path.lexists(path):
-            raise CommandError(f"--kubeconfig-out {path}: it is there already", code=WRONG_USAGE)
+            raise CommandError(f"--kubeconfig-out {path}: it exists already", code=WRONG_USAGE)
     written = server.kubeconfig(path).absolute()
     try:
         say(f"{what}, on {server.url}")
@@ -80,7 +82,7 @@ def announced(server: ApiServer, path: Path | None, what: str) -> Iterator[None]
 
 
 class Skipped:
-    """Says on stderr what is skipped: the first at once, of the rest how many."""
+    """Says on stderr what is skipped: the first ones at once, and how many more in the end."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -124,7 +126,7 @@ class Loader:
             raise RefusedError(f"{resource.kind} of {gvr.group_version}: another version is served")
         if "." not in gvr.group:
             raise RefusedError(
-                f"{resource.kind} of {gvr.group_version}: this server has no such kind"
+                f"{resource.kind} of {gvr.group_version}: this server does not have this kind"
             )
         versions = [*self._made.get(gvr.group_resource, ()), resource]
         try:
@@ -169,7 +171,7 @@ class Loader:
         """The object in its namespace, which is made if it is not there."""
         namespace = obj["metadata"].get("namespace") or self._namespace
         if not isinstance(namespace, str):
-            raise TypeError("its namespace is no text")
+            raise TypeError("its namespace is not a string")
         if namespace not in self._namespaces and obj.get("kind") != "Namespace":
             about = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             try:

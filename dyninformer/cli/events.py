@@ -29,7 +29,7 @@ from dyninformer.errors import UnknownResourceError
 from dyninformer.factory import DynamicSharedInformerFactory
 from dyninformer.follow import Follower
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.jsonpath import JSONPath, Projection, index_text
+from dyninformer.store.jsonpath import Projection, index_text
 
 Object: TypeAlias = dict[str, Any]
 
@@ -170,7 +170,7 @@ class EventSource:
         self._known = set(follower.resources())
         self._first = set(self._known)
         for absence in self._absent:
-            say(f"{visible(absence)} It is waited for.")
+            say(f"{visible(absence)} The command waits for it.")
         if not self._known and not self._absent and not follower.reason:
             say(f"nothing is there yet that matches {visible(' '.join(self.patterns))}")
 
@@ -318,14 +318,19 @@ class EventFormat(Protocol):
 class EventTable:
     """``watch``: a row per event, with the columns of the one resource, or with full names.
 
-    With paths, those stand in place of the resource's columns, and what they find is told
+    With paths, those stand in place of the resource's columns, and their values are shown
     instead of what changed.
     """
 
     def __init__(
-        self, form: Form, cluster: Cluster, source: EventSource, paths: Sequence[str], *,
+        self,
+        form: Form,
+        cluster: Cluster,
+        source: EventSource,
+        paths: Sequence[str],
+        *,
         show_headings: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._paths = [path.strip("{}") for path in paths]
         self._columns: Columns | None = None
         resource = source.resource
@@ -352,7 +357,7 @@ class EventTable:
         yield Line(text, COLOURS[shown.type], start, start + len(shown.type))
 
     def _values(self, shown: ShownEvent) -> list[str]:
-        """What the paths find, behind an arrow where it was something else."""
+        """What the paths find, after an arrow where they found something else before."""
         was = {change.path: change.old for change in shown.changes}
         return [
             f"{was[path] or '<none>'} -> {now or '<none>'}" if path in was else now
@@ -436,8 +441,7 @@ class ObjectTexts:
     def __init__(self, form: Form, *, events: bool) -> None:
         self._form = form
         self._events = events
-        self._path = JSONPath.template(form.argument) if form.kind == "jsonpath" else None
-        self._before = ""
+        self._separated = False
 
     def lines(self, shown: ShownEvent) -> Iterator[Line]:
         """The text of one event."""
@@ -447,17 +451,10 @@ class ObjectTexts:
             return
         obj = forms.without_managed_fields(shown.object)
         value = {"type": shown.type, "object": obj} if self._events else obj
-        if self._form.kind == "ndjson":
-            yield Line(forms.as_ndjson(value))
-        elif self._form.kind == "json":
-            yield Line(forms.as_json([value], one=True))
-        elif self._path is not None:
-            yield Line(forms.as_jsonpath(self._path, [value], one=True))
-        else:
-            if self._before:
-                yield Line(self._before)
-            self._before = "---"
-            yield Line(forms.as_yaml([value], one=True))
+        if self._form.kind == "yaml" and self._separated:
+            yield Line("---")
+        self._separated = True
+        yield Line(self._form.text([value], one=True))
 
 
 def show_events(

@@ -38,18 +38,19 @@ def command(
     where: arguments.Where = None,
     output: arguments.Output = "table",
     sort_by: arguments.SortBy = None,
-    watch: Annotated[bool, _changes("-w", "--watch", text="Go on with what changes.")] = False,
-    watch_only: Annotated[bool, _changes("--watch-only", text="Only what changes.")] = False,
+    watch: Annotated[bool, _changes("-w", "--watch", text="Go on, and show what changes.")] = False,
+    watch_only: Annotated[bool, _changes("--watch-only", text="Show only what changes.")] = False,
     output_watch_events: Annotated[
-        bool, _changes("--output-watch-events", text="With -w, the type of each event, too.")
+        bool,
+        _changes("--output-watch-events", text="With -w, show the type of each event as well."),
     ] = False,
     no_headers: arguments.NoHeaders = False,
 ) -> None:
     r"""Show objects, once or as they change.
 
-    Several resources go with commas. A name that is not there is told on stderr, and makes
-    the exit code 1; nothing to show is no failure. With `-w` it goes on with what changes,
-    through restarts of the server, until Ctrl-C (130).
+    Several resources are separated by commas. A name that does not exist is reported on stderr,
+    and the exit code is 1; an empty result is not a failure. With `-w` the command goes on with
+    what changes, through restarts of the server, until Ctrl-C (130).
 
     For example:
 
@@ -63,8 +64,8 @@ def command(
     $ dyninformer get ipamblocks -o 'jsonpath={range .items[*]}{.spec.cidr}{"\n"}{end}'
     ```
     """
-    form, fits, headings = Form.parse(output), where_filter(where), not no_headers
     names = names or []
+    query = _Query(resource, names, Form.parse(output), where_filter(where), not no_headers)
     if sort_by and (watch or watch_only):
         raise CommandError("-w shows rows as they come: leave --sort-by out", code=WRONG_USAGE)
     if output_watch_events and not (watch or watch_only):
@@ -75,17 +76,13 @@ def command(
         raise CommandError("give names or a selector, not both", code=WRONG_USAGE)
     if len(names) == 1:  # the server need not send all the others
         target = replace(target, field_selector=f"metadata.name={names[0]}")
-    if form.kind == "csv" and not form.argument and "," in resource:
+    if query.form.kind == "csv" and not query.form.argument and "," in resource:
         raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
-    chosen = _Chosen(names, fits)
     with target.connected() as cluster:
         if watch or watch_only:
-            _watch(
-                cluster, resource, chosen, form,
-                only_changes=watch_only, events=output_watch_events, headings=headings,
-            )  # fmt: skip
+            _watch(cluster, query, only_changes=watch_only, events=output_watch_events)
             return
-        missing = _print_once(cluster, resource, chosen, form, sort_by, headings=headings)
+        missing = _print_once(cluster, query, sort_by)
     for line in missing:
         say(line)
     if missing:
@@ -93,52 +90,48 @@ def command(
 
 
 @dataclass(frozen=True)
-class _Chosen:
-    """Which objects are shown, of those that the server sends."""
+class _Query:
+    """What is shown, and how."""
 
+    resource: str
     names: list[str]
-    """No names: all."""
-    fits: Filter
+    """No names: all objects."""
+    form: Form
+    where: Filter
+    headings: bool
 
-    def __call__(self, obj: Object) -> bool:
-        return (not self.names or obj["metadata"]["name"] in self.names) and self.fits(obj)
+    def fits(self, obj: Object) -> bool:
+        """It is shown, of the objects that the server sends."""
+        return (not self.names or obj["metadata"]["name"] in self.names) and self.where(obj)
 
 
-def _print_once(
-    cluster: Cluster,
-    resource: str,
-    chosen: _Chosen,
-    form: Form,
-    sort_by: str | None,
-    *,
-    headings: bool,
-) -> list[str]:
+def _print_once(cluster: Cluster, query: _Query, sort_by: str | None) -> list[str]:
     """Print what is there; what to say of the names that are not."""
     informers: Informers = []
-    for each in dict.fromkeys(resource.split(",")):
+    for each in dict.fromkeys(query.resource.split(",")):
         found = cluster.resolve(each)
         informers.append((found, cluster.informer(found)))
     cluster.sync()
     shown = [
-        (each, _sorted([obj for obj in informer.lister if chosen(obj)], sort_by))
+        (each, _sorted([obj for obj in informer.lister if query.fits(obj)], sort_by))
         for each, informer in informers
     ]
     missing = [
-        line for each, informer in informers for line in _missing(each, informer, chosen.names)
+        line for each, informer in informers for line in _missing(each, informer, query.names)
     ]
     text = printed(
-        form,
+        query.form,
         cluster.factory.discovery,
         shown,
-        one=len(chosen.names) == 1 and len(informers) == 1,
-        headings=headings,
+        one=len(query.names) == 1 and len(informers) == 1,
+        headings=query.headings,
         with_namespace=cluster.several_namespaces,
     )
     single_gone = bool(missing) and not any(objects for _, objects in shown)
-    if form.is_table and not text and not missing:
+    if query.form.is_table and not text and not missing:
         say(_nothing(cluster, informers))
     elif text and not single_gone:
-        typer.echo(text, nl=form.kind != "jsonpath")
+        typer.echo(text, nl=query.form.kind != "jsonpath")
     return missing
 
 
@@ -162,39 +155,31 @@ def _nothing(cluster: Cluster, informers: Informers) -> str:
     return f"No resources found in {inside} namespace." if inside else "No resources found"
 
 
-def _watch(
-    cluster: Cluster,
-    resource: str,
-    chosen: _Chosen,
-    form: Form,
-    *,
-    only_changes: bool,
-    events: bool,
-    headings: bool,
-) -> None:
+def _watch(cluster: Cluster, query: _Query, *, only_changes: bool, events: bool) -> None:
     """Show objects as they are, and then as they change, until somebody interrupts."""
-    source = EventSource(cluster, [resource])
+    form = query.form
+    source = EventSource(cluster, [query.resource])
     if source.patterns or (source.resource is None and form.is_tabular and not form.argument):
         raise CommandError(
             "-w shows one resource as a table: watch several with `dyninformer watch`",
             code=WRONG_USAGE,
         )
-    shown_as = object_format(form, cluster, source, events=events, show_headings=headings)
+    shown_as = object_format(form, cluster, source, events=events, show_headings=query.headings)
     source.begin(say)
     objects = [
-        obj for each in source.resources for obj in cluster.informer(each).lister if chosen(obj)
+        obj for each in source.resources for obj in cluster.informer(each).lister if query.fits(obj)
     ]
     if isinstance(shown_as, ObjectTable) and not only_changes:
         shown_as.make_room(objects)
-    _say_what_is_missing(chosen, objects, form)
-    show_events(cluster, source, EventFilter(chosen, initial=not only_changes), shown_as)
+    _say_what_is_missing(query, objects)
+    show_events(cluster, source, EventFilter(query.fits, initial=not only_changes), shown_as)
 
 
-def _say_what_is_missing(chosen: _Chosen, objects: Objects, form: Form) -> None:
+def _say_what_is_missing(query: _Query, objects: Objects) -> None:
     """People wonder at an empty screen; what comes later is shown when it comes."""
     there = {obj["metadata"]["name"] for obj in objects}
-    missing = [visible(name) for name in chosen.names if name not in there]
+    missing = [visible(name) for name in query.names if name not in there]
     if missing:
         say(f"not there yet: {', '.join(missing)}")
-    elif not objects and form.is_table:
+    elif not objects and query.form.is_table:
         say("No resources found yet")

@@ -42,7 +42,7 @@ COMMANDS = {
 
 
 class LazyGroup(TyperGroup):
-    """Imports a subcommand's module when it is called: ``--help`` shall cost nothing."""
+    """Imports a subcommand's module only when it is called, so that ``--help`` costs little."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The subcommands, in the order in which one meets them."""
@@ -63,7 +63,7 @@ class LazyGroup(TyperGroup):
 
 
 def loaded(name: str) -> Any:
-    """The whole subcommand, from its module; its failures are told as `failing` says."""
+    """The whole subcommand, from its module; its failures are reported as `errors` says."""
     command: Callable[..., None] = import_module(f"dyninformer.cli.{COMMANDS[name].module}").command
 
     @wraps(command)

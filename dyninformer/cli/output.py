@@ -27,15 +27,18 @@ class Form:
 
     kind: str
     argument: str = ""
+    template: JSONPath | None = None
+    """The argument of ``jsonpath=``, read."""
 
     @classmethod
     def parse(cls, text: str) -> Form:
         """What ``-o`` was given."""
         kind, _, argument = text.partition("=")
         if kind in _WITH_ARGUMENT and argument:
-            form = cls(kind, argument)
-            JSONPath.template(argument) if kind == "jsonpath" else custom_columns(argument)
-            return form
+            if kind == "jsonpath":
+                return cls(kind, argument, JSONPath.template(argument))
+            custom_columns(argument)  # what cannot be read is refused here
+            return cls(kind, argument)
         if text not in _PLAIN:
             raise CommandError(
                 f"-o {text}: give one of {', '.join(_PLAIN)}, jsonpath=TEMPLATE, "
@@ -46,7 +49,7 @@ class Form:
 
     @property
     def is_table(self) -> bool:
-        """People read it, and are told that there is nothing; a program gets an empty list."""
+        """It is for people, who are told if there is nothing; programs get an empty list."""
         return self.kind in ("table", "wide")
 
     @property
@@ -58,6 +61,16 @@ class Form:
         """An empty table of this form."""
         table = CsvTable if self.kind == "csv" else Table
         return table(headings, show_headings=show_headings)
+
+    def text(self, objects: Objects, *, one: bool) -> str:
+        """Objects in a form that has no columns: one object itself, or all of them."""
+        if self.template is not None:
+            return forms.as_jsonpath(self.template, objects, one=one)
+        if self.kind == "yaml":
+            return forms.as_yaml(objects, one=one)
+        if self.kind == "json":
+            return forms.as_json(objects, one=one)
+        return "\n".join(map(forms.as_ndjson, objects))
 
     def columns(
         self,
@@ -105,17 +118,11 @@ def printed(
             table = form.table([each.heading for each in columns], show_headings=headings)
             tables.append("\n".join(table.lines(row(columns, obj) for obj in objects)))
         return ("\n\n" if form.is_table else "\n").join(tables)
-    objects = [forms.without_managed_fields(obj) for _, each in found for obj in each]
-    if form.kind == "yaml":
-        return forms.as_yaml(objects, one=one)
-    if form.kind == "json":
-        return forms.as_json(objects, one=one)
-    if form.kind == "jsonpath":
-        return forms.as_jsonpath(JSONPath.template(form.argument), objects, one=one)
     if form.kind == "name":
         names = [_full_name(resource)(obj) for resource, each in found for obj in each]
         return "\n".join(names)
-    return "\n".join(map(forms.as_ndjson, objects))
+    objects = [forms.without_managed_fields(obj) for _, each in found for obj in each]
+    return form.text(objects, one=one)
 
 
 def _full_name(resource: ResolvedResource) -> Callable[[Object], str]:

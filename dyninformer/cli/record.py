@@ -58,24 +58,26 @@ def command(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to: FILE.ndjson.zst, or FILE.ndjson for plain text.",
+            help="FILE.ndjson.zst, or FILE.ndjson for plain text.",
         ),
     ],
     length: Annotated[
         str | None,
         _done(
-            "--for", metavar="DURATION", help="End after 30, 30s, 5m or 1h30m; else with Ctrl-C."
+            "--for",
+            metavar="DURATION",
+            help="End after 30, 30s, 5m or 1h30m; otherwise with Ctrl-C.",
         ),
     ] = None,
-    force: Annotated[bool, _done("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, _done("--force", help="Replace a file that exists.")] = False,
     target: Target,
     where: arguments.Where = None,
 ) -> None:
     """Keep what happens in a file, to be played again.
 
     The file begins with what is there, and goes on with each change and its time, through
-    restarts of the server and deletions of CRDs. Only you can read it; what is written can be
-    read even if the recorder is killed. `dyninformer replay` plays it.
+    restarts of the server and deletions of CRDs. Only you can read the file, and what has been
+    written can be read even if the recorder is killed. `dyninformer replay` plays it.
 
     Exit codes: 0 the time is over; 2 wrong usage; 3 the server cannot be reached or refuses;
     130 interrupted, which is a good end too, and 143 terminated.
@@ -93,7 +95,7 @@ def command(
     path = output.expanduser()
     require_replaceable(path)
     if not force and os.path.lexists(path):
-        raise CommandError(f"{path} is there already: give --force to replace it", code=WRONG_USAGE)
+        raise CommandError(f"{path} exists already: give --force to replace it", code=WRONG_USAGE)
     with target.connected() as cluster:
         source = EventSource(cluster, resources)
         source.begin(say)

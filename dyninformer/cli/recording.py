@@ -172,7 +172,7 @@ def require_replaceable(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        raise CommandError(f"{path} is no ordinary file, and is not replaced")
+        raise CommandError(f"{path} is not an ordinary file, and is not replaced")
 
 
 def now() -> datetime:
@@ -218,7 +218,7 @@ class RecordingReader:
                 line = _line(text)
             except _NO_LINE as error:
                 raise BrokenRecordingError(
-                    f"{self._place()} is no line of a recording: {error}"
+                    f"{self._place()} is not a line of a recording: {error}"
                 ) from None
             self._last = line.time
             if line.type == "END":
@@ -242,7 +242,9 @@ class RecordingReader:
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             head = None
         if head is None or head.format != _FORMAT:
-            raise CommandError(f"{path} is no recording of dyninformer: its first line is none")
+            raise CommandError(
+                f"{path} is not a recording of dyninformer: its first line says otherwise"
+            )
         if head.version > _VERSION:
             raise CommandError(
                 f"{path} is of version {head.version}, and this dyninformer reads up to "

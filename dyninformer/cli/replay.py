@@ -53,20 +53,22 @@ def command(
     ] = "0s",
     exit_at_end: Annotated[
         bool,
-        _played("--exit", help="End when all is played; else serve the last state until Ctrl-C."),
+        _played(
+            "--exit", help="End when all is played; otherwise serve the last state until Ctrl-C."
+        ),
     ] = False,
     port: Port = 0,
     kubeconfig_out: KubeconfigOut = None,
 ) -> None:
     """Play a recording on an API server of its own.
 
-    kubectl, a notebook or an operator can look at it as at a cluster: first at what was there,
-    then at each change in its time. Names, uids, labels and times are those recorded; the
-    resourceVersions are the server's own. It can be written to. What to type in another
+    kubectl, a notebook or an operator can use it like a cluster: first they see what was there,
+    then each change in its time. Names, uids, labels and times are those recorded; the
+    resourceVersions are the server's own. It can be written to. The line to type in another
     terminal goes to stdout.
 
-    Exit codes: 0 all is played; 1 the file is no recording, or breaks off, and what can be read
-    is played; 2 wrong usage; 130 interrupted.
+    Exit codes: 0 all is played; 1 the file is not a recording, or it breaks off, and what can be
+    read is played; 2 wrong usage; 130 interrupted.
 
     For example:
 

@@ -110,7 +110,7 @@ class ResourceChecks:
         lacking = [verb for verb in _VERBS if verb not in resource.verbs]
         scope = "namespaced" if resource.namespaced else "cluster-scoped"
         if lacking:
-            fix = f"Nothing can be kept of it; it offers {', '.join(resource.verbs) or 'nothing'}."
+            fix = f"Informers cannot watch it; it offers {', '.join(resource.verbs) or 'nothing'}."
             yield fail("resource", f"{gvr} does not offer {' and '.join(lacking)}", fix)
             return
         yield ok("resource", f"{visible(spelling)} is {gvr}, kind {resource.kind}, {scope}")
@@ -448,7 +448,7 @@ class Probes:
         except msgspec.DecodeError:
             found = None
         if not isinstance(found, dict) or not isinstance(found.get("items"), list):
-            return Refusal(200, "the answer is no list")
+            return Refusal(200, "the answer is not a list")
         metadata = found.get("metadata") or {}
         return Listed(
             seconds,

@@ -26,7 +26,7 @@ def command(
     ] = "",
     *,
     all_versions: Annotated[
-        bool, typer.Option("--all-versions", help="Each version that is served.")
+        bool, typer.Option("--all-versions", help="List each version that is served.")
     ] = False,
     no_headers: arguments.NoHeaders = False,
     target: Target,
@@ -34,7 +34,7 @@ def command(
     """List what the server has, with every spelling.
 
     Any of the names, the singular and the kind can be written wherever a command takes a
-    resource; with `.group` behind it where several groups have it.
+    resource; where several groups have the same name, add `.group` to it.
 
     For example:
 

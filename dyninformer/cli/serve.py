@@ -51,7 +51,7 @@ def command(
         list[Path],
         typer.Argument(
             metavar="DIR|FILE...",
-            help="YAML and JSON, folders of it with all below; - is stdin.",
+            help="YAML and JSON files, folders with all that is in them; - is stdin.",
         ),
     ],
     *,
@@ -60,7 +60,7 @@ def command(
         typer.Option(
             "-n",
             "--namespace",
-            help="For objects that do not say theirs.",
+            help="For objects that do not name theirs.",
             rich_help_panel=OBJECTS_PANEL,
         ),
     ] = "default",
@@ -70,9 +70,9 @@ def command(
     """Serve YAML and JSON files as a read-only API.
 
     kubectl, a notebook or an operator can read a must-gather, a backup or what Helm renders as
-    a cluster. Kinds are those of the CRDs among the files, others are told from the objects.
-    What is no object is named, and passed over. Nobody can write to it. What to type in another
-    terminal goes to stdout.
+    a cluster. Kinds are defined by the CRDs among the files; others are inferred from the
+    objects. Whatever is not an object is named on stderr and skipped. Nobody can write to the
+    server. The line to type in another terminal goes to stdout.
 
     Exit codes: 1 there is no object; 2 wrong usage; 130 interrupted with Ctrl-C, which is how
     it ends.
@@ -252,7 +252,7 @@ def _file_text(path: Path) -> bytes:
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer does not hang
     with os.fdopen(number, "rb") as file:
         if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise ValueError("no ordinary file")
+            raise ValueError("not an ordinary file")
         return _read(file)
 
 

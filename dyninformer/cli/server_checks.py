@@ -33,9 +33,13 @@ _REQUIREMENT: Final = re.compile(r"\s*([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*\(?([^;)
 # A wildcard as in !=0.41.* does not match: it is about a version that is long gone.
 _CLAUSE: Final = re.compile(r"^\s*(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+)*)\s*$")
 _COMPARE: Final = {
-    ">=": operator.ge, "<=": operator.le, "==": operator.eq,
-    "!=": operator.ne, "<": operator.lt, ">": operator.gt,
-}  # fmt: skip
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
 _MOST_SKEW: Final = 30.0
 _OLDEST: Final = (1, 16)  # the first with bookmarks and apiextensions.k8s.io/v1
 _MEASURED: Final = "1.36"

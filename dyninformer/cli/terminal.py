@@ -99,7 +99,7 @@ class Shutdown:
 
 @contextmanager
 def shutdown_on_signals() -> Iterator[Shutdown]:
-    """Ctrl-C and SIGTERM interrupt nothing within: they only request a shutdown."""
+    """Within, Ctrl-C and SIGTERM interrupt nothing: they only request a shutdown."""
     shutdown = Shutdown()
     before = {
         number: signal.signal(number, shutdown.request)

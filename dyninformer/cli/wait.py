@@ -68,7 +68,7 @@ def command(
         str,
         typer.Option(
             metavar="DURATION",
-            help="30, 30s, 5m or 1h30m; 0 looks once, a negative one waits for ever.",
+            help="30, 30s, 5m or 1h30m; 0 looks once, a negative one waits forever.",
         ),
     ] = "30s",
     target: Target,
@@ -76,7 +76,7 @@ def command(
     """Wait until objects meet a condition.
 
     Neither the objects nor their CRD need exist yet. An object that has met the conditions
-    once counts from then on. Numbers and quantities are compared by what they are worth.
+    once counts from then on. Numbers and quantities are compared by value.
 
     Exit codes: 0 all have met them, or with `--any` one has; 4 the time is over, and stderr says
     what each lacks; 2 wrong usage; 3 the server cannot be reached or refuses; 130 interrupted.
@@ -215,13 +215,13 @@ class ResourceWait:
 
     @property
     def all_met(self) -> bool:
-        """Every one has met them, and there is at least one, unless none is what is wanted."""
+        """Every object has met them, and there is at least one, unless having none meets them."""
         candidates = self._candidates()
         return self.met.issuperset(candidates) and bool(candidates or self._meets(None))
 
     @property
     def any_met(self) -> bool:
-        """One has met them, or there is none and that is what is wanted."""
+        """One object has met them, or there is none and that meets them."""
         return bool(self.met) or (self._meets(None) and not self._candidates())
 
     def missing(self) -> list[str]:

@@ -48,12 +48,16 @@ def _done(*names: str, **more: Any) -> Any:
 def command(
     resources: arguments.Resources,
     *,
-    diff: Annotated[bool, _shown("--diff", help="What each update changed.")] = False,
+    diff: Annotated[bool, _shown("--diff", help="Show what each update changed.")] = False,
     on: Annotated[
         list[str] | None,
-        _shown(metavar="PATH", help="Only updates that change what this path finds; also several."),
+        _shown(
+            metavar="PATH", help="Only updates that change what this path finds. May be repeated."
+        ),
     ] = None,
-    no_initial: Annotated[bool, _shown("--no-initial", help="Not what is there already.")] = False,
+    no_initial: Annotated[
+        bool, _shown("--no-initial", help="Leave out what is there already.")
+    ] = False,
     until: Annotated[
         str | None,
         _done(
@@ -89,10 +93,10 @@ def command(
 ) -> None:
     """Show what changes, as it changes.
 
-    A row per event says when, what happened to which object, and which paths changed. It goes
-    on through restarts of the server and deletions of CRDs; stderr says when the server is
-    away, since when, and when it is back. With `--exec` nothing in the cluster can become
-    code: without `--shell` no shell reads it, and with it placeholders are variables.
+    A row per event says when, what happened to which object, and which paths changed. The watch
+    goes on through restarts of the server and deletions of CRDs; stderr says since when the
+    server is away, and when it is back. Nothing in the cluster can become code through `--exec`:
+    without `--shell` no shell reads the command, and with it the placeholders are variables.
 
     Exit codes: 0 the reader has gone, the time is over, or `--until` is met; 4 the time is over
     before that; 2 wrong usage; 3 the server cannot be reached or refuses; 130 interrupted.

@@ -63,7 +63,7 @@ class Table:
 
 
 def csv_cell(text: str) -> str:
-    r"""A cell as RFC 4180 has it: one that is no formula, and stays on its line.
+    r"""A cell as RFC 4180 has it: never a formula, and all on one line.
 
     Python's csv module quotes neither leading blanks nor what only some spreadsheets take for a
     separator, and it knows nothing of formulas and control characters.

@@ -112,10 +112,6 @@ def test_it_goes_on_through_a_restart_of_the_server(tmp_path: Path) -> None:
             count.shows("connected again", on_stderr=True)
 
 
-# ----------------------------------------------------------------------------------------
-# Counts that follow objects.
-
-
 def test_an_object_that_changes_its_group_leaves_the_old_one() -> None:
     """A group without objects is gone."""
     tally = Tally([".phase"])

@@ -206,10 +206,6 @@ def test_control_characters_of_the_cluster_are_made_visible(server: ApiServer, r
     assert heading.index("AGE") == row.index("日本") + 4 + 3  # two characters, four columns
 
 
-# ----------------------------------------------------------------------------------------
-# ``dyninformer get -w``.
-
-
 SHOP = "certificates/shop"
 GET = ("get", "cert", "-n", "prod")
 

@@ -35,8 +35,8 @@ def recorded(path: Path) -> list[RecordingLine]:
     """The lines that can be read by now."""
     lines: list[RecordingLine] = []
     try:
-        with RecordingReader(path) as player:
-            for line in player.lines():
+        with RecordingReader(path) as reader:
+            for line in reader.lines():
                 lines.append(line)
     except (BrokenRecordingError, CommandError, FileNotFoundError):
         pass
@@ -80,9 +80,9 @@ def test_it_keeps_the_first_state_and_each_change_with_its_time(
     moments = [line.time for line in lines]
     assert moments == sorted(moments)
     assert abs((datetime.now().astimezone() - moments[-1]).total_seconds()) < PATIENCE
-    with RecordingReader(path) as player:
-        (resource,) = player.header.resources
-        assert list(player.lines()) == lines  # to the end
+    with RecordingReader(path) as reader:
+        (resource,) = reader.header.resources
+        assert list(reader.lines()) == lines  # to the end
     assert (resource.gvr, resource.kind) == ("certificates.v1.cert-manager.io", "Certificate")
     assert (resource.singular, resource.namespaced) == ("certificate", True)
     assert "cert" in resource.short_names
@@ -98,8 +98,8 @@ def test_a_recorder_that_is_killed_leaves_what_it_wrote(kubeconfig: Path, tmp_pa
         command.interrupt(signal.SIGKILL)
         assert command.ends() == -signal.SIGKILL
     assert len(recorded(path)) == 2
-    with RecordingReader(path) as player, pytest.raises(BrokenRecordingError, match="was killed"):
-        list(player.lines())
+    with RecordingReader(path) as reader, pytest.raises(BrokenRecordingError, match="was killed"):
+        list(reader.lines())
 
 
 def test_it_ends_whole_when_it_is_terminated(kubeconfig: Path, tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_it_ends_whole_when_it_is_terminated(kubeconfig: Path, tmp_path: Path) -
         until(path, lambda found: len(found) == 2)
         command.interrupt(signal.SIGTERM)
         assert command.ends() == 143
-    with RecordingReader(path) as player:
-        assert len(list(player.lines())) == 2
+    with RecordingReader(path) as reader:
+        assert len(list(reader.lines())) == 2
 
 
 def test_what_comes_and_goes_is_recorded(own: ApiServer, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_file_that_is_there_stays(run: Run, tmp_path: Path) -> None:
     assert len(recorded(path)) == 2
     os.mkfifo(tmp_path / "pipe")
     result = run(*args[:-1], str(tmp_path / "pipe"), "--force")
-    assert (result.exit_code, "no ordinary file" in result.stderr) == (1, True)
+    assert (result.exit_code, "not an ordinary file" in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -220,5 +220,5 @@ def test_an_example_of_the_help_records(
     result = run(*shlex.split(example))
     assert result.exit_code == 0, result.stderr
     (path,) = tmp_path.iterdir()
-    with RecordingReader(path) as player:
-        assert list(player.lines())
+    with RecordingReader(path) as reader:
+        assert list(reader.lines())

@@ -68,10 +68,10 @@ LATER = [line(3600, "MODIFIED", obj("a", "Done")), line(3600, "DELETED", obj("b"
 
 def recorded(path: Path, *lines: RecordingLine) -> Path:
     """A recording of papers and pods."""
-    with RecordingWriter(path, (PAPERS, PODS), force=False) as recorder:
+    with RecordingWriter(path, (PAPERS, PODS), force=False) as writer:
         for each in lines:
-            recorder.write(each)
-        recorder.close(events=len(lines), objects=0)
+            writer.write(each)
+        writer.close(events=len(lines), objects=0)
     return path
 
 
@@ -164,7 +164,7 @@ def test_it_ends_with_the_recording_if_told_to(run: Run, tmp_path: Path) -> None
     skipped = [each for each in result.stderr.splitlines() if each.startswith("skipped: ")]
     assert skipped == [
         "skipped: Paper ../c: '../c' is no name: a path could not hold it",
-        "skipped: Gear of v1: this server has no such kind",
+        "skipped: Gear of v1: this server does not have this kind",
     ]
     assert result.stderr.endswith("all is played (5 changes made, 2 objects of 2 resources)\n")
 
@@ -213,7 +213,7 @@ def test_a_recording_that_breaks_off_is_played_up_to_there(run: Run, tmp_path: P
         (["--speed", "0"], 2, "above 0"),
         (["--speed", "fast"], 2, "or max"),
         (["--start=-1m"], 2, "nothing before the beginning"),
-        (["--kubeconfig-out", "/dev/null"], 2, "it is there already"),
+        (["--kubeconfig-out", "/dev/null"], 2, "it exists already"),
     ],
 )
 def test_wrong_usage_is_said(
@@ -230,7 +230,7 @@ def test_what_is_no_recording_is_said_to_be_none(run: Run, tmp_path: Path) -> No
     path = tmp_path / "a.yaml"
     path.write_text("kind: Pod\n")
     result = run("replay", str(path))
-    assert (result.exit_code, "is no recording" in result.stderr) == (1, True)
+    assert (result.exit_code, "is not a recording" in result.stderr) == (1, True)
     assert run("replay", str(tmp_path / "nothing")).exit_code == 1
 
 

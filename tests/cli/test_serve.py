@@ -222,7 +222,7 @@ def test_stdin_is_served_until_it_is_ended(tmp_path: Path) -> None:
         (["empty"], 1, "there is no Kubernetes object in empty"),
         (["nothing"], 1, "nothing"),
         (["a.yaml", "--port", "65536"], 2, "65535"),
-        (["a.yaml", "--kubeconfig-out", "a.yaml"], 2, "it is there already"),
+        (["a.yaml", "--kubeconfig-out", "a.yaml"], 2, "it exists already"),
     ],
 )
 def test_what_cannot_be_served_is_said(
@@ -264,10 +264,6 @@ def test_a_missing_extra_is_named(tmp_path: Path, missing: str) -> None:
     )
     assert done.returncode == 1
     assert "pip install 'dyninformer[cli,testing]'" in done.stderr.splitlines()[-1]
-
-
-# ----------------------------------------------------------------------------------------
-# Objects in files that nobody vouches for.
 
 
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
@@ -356,7 +352,7 @@ def test_a_folder_is_not_left(tmp_path: Path) -> None:
         "a.yaml", "pipe.yaml", "within.yaml", "b/z.yml",
     ]  # fmt: skip
     assert complaints == [f"{inside}/out.yaml: a link that leads out of {inside}"]
-    assert read(inside / "pipe.yaml") == ([], [": no ordinary file"])
+    assert read(inside / "pipe.yaml") == ([], [": not an ordinary file"])
     assert read(inside / "nothing.yaml") == ([], [": No such file or directory"])
 
 

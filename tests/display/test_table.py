@@ -1,4 +1,4 @@
-"""Tables as kubectl prints them."""
+"""Tables as kubectl prints them, tables as CSV, and the order of their rows."""
 
 from __future__ import annotations
 
@@ -36,10 +36,6 @@ def test_without_headings_columns_are_as_wide_as_their_cells() -> None:
 def test_a_cell_stays_on_its_line() -> None:
     """Whatever the cluster has in it."""
     assert Table(["a", "b"], show_headings=False).lines([["x\ny", "z"]]) == ["x\\ny   z"]
-
-
-# ----------------------------------------------------------------------------------------
-# Comma-separated values.
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", " =", "\uff1d"])
@@ -83,10 +79,6 @@ def test_headings_come_once_or_not_at_all() -> None:
     assert table.lines([["a"]]) == ["NAME\r", "a\r"]
     assert table.lines([["b"]]) == ["b\r"]
     assert CsvTable(["name"], show_headings=False).lines([["a"]]) == ["a\r"]
-
-
-# ----------------------------------------------------------------------------------------
-# The order of rows.
 
 
 def test_numbers_are_ordered_as_numbers_and_before_text() -> None:
