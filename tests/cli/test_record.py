@@ -199,7 +199,7 @@ def test_a_file_that_is_there_stays(run: Run, tmp_path: Path) -> None:
     ("args", "said"),
     [
         (["crt"], "did you mean certificates.cert-manager.io?"),
-        (["cert", "--for", "soon"], "no duration"),
+        (["cert", "--for", "soon"], "not a duration"),
         (["cert", "--where", "x"], "write PATH=VALUE"),
     ],
 )

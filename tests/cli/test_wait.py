@@ -99,7 +99,7 @@ def test_no_object_meets_nothing_but_delete(run: Run, selection: str) -> None:
         (["cert", "a/b", "--for", "create"], "not both"),
         (["cert/a", "--for", "ready"], "is nothing to wait for"),
         (["cert/a", "--for", "jsonpath={.a}>"], "write a comparison"),
-        (["cert/a", "--for", "create", "--timeout", "1x"], "no duration"),
+        (["cert/a", "--for", "create", "--timeout", "1x"], "not a duration"),
         (["crt/a", "--for", "delete"], "did you mean certificates.cert-manager.io?"),
         (["crt/a", "--for", "create", "--timeout", "0"], "did you mean"),
         (["cert/a"], "--for"),

@@ -110,7 +110,7 @@ def test_other_forms_are_a_line_per_event(run: Run, form: str, lines: list[str])
         (["crt"], 2, "did you mean certificates.cert-manager.io?"),
         (["cert", "--on", "{.spec"], 2, "}"),
         (["cert", "--until", "{.spec.n}>"], 2, "write a comparison"),
-        (["cert", "--timeout", "soon"], 2, "no duration"),
+        (["cert", "--timeout", "soon"], 2, "not a duration"),
         (["cert", "--shell"], 2, "--shell is for --exec"),
         (["cert", "--exec", "echo 'x"], 2, "No closing quotation"),
         (["cert", "--exec", " "], 2, "there is no command"),
