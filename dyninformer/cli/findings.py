@@ -61,10 +61,10 @@ def failed_by(check: str, error: Exception, *, refused: bool = True) -> Finding:
 
 def denied(check: str, what: str, status: int, message: str, fix: str = "") -> Finding:
     """The server answered with something else than what was asked for."""
-    said = f": {short(message)}" if message else ""
+    why = f": {short(message)}" if message else ""
     return fail(
         check,
-        f"{what}: the server answers {status}{said}",
+        f"{what}: the server answers {status}{why}",
         fix or _FIXES.get(status, "Look into the log of the API server."),
         refused=status in _REFUSALS,
     )

@@ -86,8 +86,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         from importlib.metadata import version  # noqa: PLC0415 - only for this
 
         typer.echo(f"dyninformer {version('dyninformer')}")

@@ -291,8 +291,10 @@ class RecordingReader:
                 frame = context.decompressobj()
 
     def _place(self) -> str:
-        told = f", after {self._last.astimezone().isoformat(' ', 'seconds')}" if self._last else ""
-        return f"line {self._number}{told}"
+        moment = (
+            f", after {self._last.astimezone().isoformat(' ', 'seconds')}" if self._last else ""
+        )
+        return f"line {self._number}{moment}"
 
 
 def _line(text: bytes) -> RecordingLine:

@@ -107,11 +107,11 @@ class ResourceChecks:
             yield failed_by("resource", error)
             return
         gvr = resource.gvr
-        lacking = [verb for verb in _VERBS if verb not in resource.verbs]
+        missing = [verb for verb in _VERBS if verb not in resource.verbs]
         scope = "namespaced" if resource.namespaced else "cluster-scoped"
-        if lacking:
+        if missing:
             fix = f"Informers cannot watch it; it offers {', '.join(resource.verbs) or 'nothing'}."
-            yield fail("resource", f"{gvr} does not offer {' and '.join(lacking)}", fix)
+            yield fail("resource", f"{gvr} does not offer {' and '.join(missing)}", fix)
             return
         yield ok("resource", f"{visible(spelling)} is {gvr}, kind {resource.kind}, {scope}")
         if not resource.namespaced:
@@ -143,7 +143,7 @@ class ResourceChecks:
         try:
             reply = self._source.get_json(_CRDS.path(), deadline=self._patience)
         except UnreachableError:
-            return  # the line before has said what there is to say
+            return  # the finding before this has said it already
         items = _dict(reply.body).get("items") if reply.status == 200 else None
         for crd in map(_dict, items or ()):
             spec = _dict(crd.get("spec"))
@@ -177,12 +177,13 @@ class ResourceChecks:
         where = f"in namespace {visible(space)}" if space else "in the whole cluster"
         refused: list[str] = []
         for verb in _VERBS:
-            said = self._may(gvr, verb, space)
-            if isinstance(said, Finding):
-                allowed[verb].add(space)  # the request itself will tell
-                yield said
+            allows = self._may(gvr, verb, space)
+            if isinstance(allows, Finding):
+                for each in _VERBS:
+                    allowed[each].add(space)  # the requests themselves will tell
+                yield allows
                 return
-            if said:
+            if allows:
                 allowed[verb].add(space)
             else:
                 refused.append(verb)
@@ -217,12 +218,12 @@ class ResourceChecks:
         return status.get("allowed") is True
 
     def _right_to_watch_crds(self) -> Iterator[Finding]:
-        lacking = [verb for verb in _VERBS if self._may(_CRDS, verb, "") is False]
-        if not lacking:
+        missing = [verb for verb in _VERBS if self._may(_CRDS, verb, "") is False]
+        if not missing:
             return
         yield warn(
             "access to CRDs",
-            f"no right to {' and '.join(lacking)} {_CRDS.group_resource}: when a CRD comes, goes "
+            f"no right to {' and '.join(missing)} {_CRDS.group_resource}: when a CRD comes, goes "
             "or changes, that is seen later, and costs another list",
             _grant(_CRDS, "", self._user),
         )
@@ -235,8 +236,10 @@ def _definition_finding(gvr: GroupVersionResource, crd: Object) -> Finding:
     established = conditions.get("Established", {})
     if established.get("status") != "True":
         others = [established, conditions.get("NamesAccepted", {})]
-        said = [str(each.get("message") or "") for each in others if each.get("status") != "True"]
-        why = next(filter(None, said), "no reason is given")
+        messages = [
+            str(each.get("message") or "") for each in others if each.get("status") != "True"
+        ]
+        why = next(filter(None, messages), "no reason is given")
         fix = f"kubectl describe crd {name}; names that another CRD has are refused."
         return fail("CRD", f"{name} is not established: {visible(why)}", fix)
     versions = [_dict(each) for each in spec.get("versions") or ()]
@@ -304,12 +307,12 @@ class CollectionChecks:
             yield denied("list", f"it cannot be listed{self._where}", *found)
             return
         self.version = found.version
-        told = f"{_number(found)}{self._where}; {found.size:,} bytes in {found.seconds:.2f} s"
+        size = f"{_number(found)}{self._where}; {found.size:,} bytes in {found.seconds:.2f} s"
         if found.seconds > _SLOW_SECONDS:
             fix = "Look at the load of the API server and at the network on the way to it."
-            yield warn("list", f"slow: {told}", fix)
+            yield warn("list", f"slow: {size}", fix)
         else:
-            yield ok("list", told)
+            yield ok("list", size)
 
     def watching(self) -> Iterator[Finding]:
         """A watch from the list's version, as informers go on for the rest of their lives."""
@@ -370,11 +373,11 @@ def idle_watch(probes: Probes, version: str, seconds: float) -> Iterator[Finding
         end = str(error)
     after = time.monotonic() - began
     bookmarks = lines["BOOKMARK"]
-    told = f"{lines.total() - bookmarks} events and {bookmarks} bookmarks"
+    seen = f"{lines.total() - bookmarks} events and {bookmarks} bookmarks"
     if not end:
-        yield ok("idle watch", f"held for {after:.1f} s, with {told}")
+        yield ok("idle watch", f"held for {after:.1f} s, with {seen}")
     else:
-        yield warn("idle watch", f"cut after {after:.1f} s, with {told}: {end}", _AFTER_A_CUT)
+        yield warn("idle watch", f"cut after {after:.1f} s, with {seen}: {end}", _AFTER_A_CUT)
 
 
 def _end_of(reply: SocketReply, until: float, lines: Counter[str]) -> str:

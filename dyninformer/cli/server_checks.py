@@ -206,14 +206,14 @@ def _expired(source: Source) -> str:
 def _clock(reply: JsonReply, began: float, ended: float) -> Finding:
     """The server tells whole seconds, cut off, of a moment between the request and the answer."""
     try:
-        told = parsedate_to_datetime(reply.headers.get("Date", "")).timestamp()
+        server = parsedate_to_datetime(reply.headers.get("Date", "")).timestamp()
     except ValueError:
         return warn(
             "clock",
             "the server's answer has no Date that can be read",
             "Compare the clocks by hand: tokens and certificates depend on them.",
         )
-    skew = told - ended if told > ended else min(0.0, told + 1 - began)
+    skew = server - ended if server > ended else min(0.0, server + 1 - began)
     if abs(skew) <= _MOST_SKEW:
         return ok("clock", "this machine's and the server's agree")
     which = "ahead of" if skew < 0 else "behind"
@@ -227,8 +227,8 @@ def _clock(reply: JsonReply, began: float, ended: float) -> Finding:
 
 def _version(reply: JsonReply) -> Finding:
     body = reply.body if isinstance(reply.body, dict) else {}
-    told = str(body.get("gitVersion") or "")
-    matched = _VERSION.match(told)
+    release = str(body.get("gitVersion") or "")
+    matched = _VERSION.match(release)
     if reply.status != 200 or matched is None:
         return warn(
             "server version",
@@ -238,10 +238,10 @@ def _version(reply: JsonReply) -> Finding:
     if (int(matched[1]), int(matched[2])) < _OLDEST:
         return fail(
             "server version",
-            f"{visible(told)} has neither bookmarks nor apiextensions.k8s.io/v1",
+            f"{visible(release)} has neither bookmarks nor apiextensions.k8s.io/v1",
             f"Upgrade the server: {_OLDEST[0]}.{_OLDEST[1]} is the oldest that can be watched.",
         )
-    return ok("server version", f"{visible(told)} (measured with {_MEASURED})")
+    return ok("server version", f"{visible(release)} (measured with {_MEASURED})")
 
 
 def certificate(source: Source, patience: float) -> Iterator[Finding]:

@@ -123,18 +123,18 @@ def command(
 
 def _resolved(cluster: Cluster, resource: str, until: float) -> ResolvedResource:
     """The resource, as soon as the server has it."""
-    told = False
+    announced = False
     while True:
         try:
             return cluster.resolve(resource)
         except UnknownResourceError as error:
             if time.monotonic() >= until:
-                if told:
+                if announced:
                     raise CommandError(f"timed out: {error}", code=OUT_OF_TIME) from None
                 raise
-            if not told:
+            if not announced:
                 say(f"waiting for it to exist: {visible_lines(str(error))}")
-                told = True
+                announced = True
         cluster.factory.wait(min(_RESOLVE_SECONDS, max(0.0, until - time.monotonic())))
         cluster.factory.discovery.invalidate()
 

@@ -291,6 +291,16 @@ def test_a_watch_that_is_refused_though_rights_are_there_fails(server: ApiServer
     )
 
 
+def test_where_rights_cannot_be_asked_the_requests_themselves_tell(
+    server: ApiServer, run: Run
+) -> None:
+    """A list and a watch are tried all the same."""
+    with server.faults.add(HttpStatus(403), verb="create", resource="selfsubjectaccessreviews"):
+        result = run("doctor", "cert", "-n", "prod")
+    assert (levels(result)["access"], levels(result)["list"]) == ("warn", "ok")
+    assert levels(result)["watch"] == "ok"
+
+
 def test_without_streaming_lists_a_watch_still_works(server: ApiServer, run: Run) -> None:
     """Ordinary lists are used; whether bookmarks come takes longer to see."""
     with server.faults.add(HttpStatus(422), verb="watch", times=1, skip=1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,13 @@ def test_a_table_has_the_columns_that_the_crd_declares(run_either: Run) -> None:
     assert [row[0] for row in cells(narrow.stdout)[1:]] == ["mail", "shop"]
     wide = run_either("get", "certificates", "-n", "prod", "-o", "wide")
     assert "ISSUER" in cells(wide.stdout)[0]
+
+
+def test_objects_of_two_namespaces_are_told_apart_whatever_comes_before_them(run: Run) -> None:
+    """Also behind a resource that has no namespaces."""
+    result = run("get", "namespaces,certificates", "-n", "default,prod")
+    assert re.search(r"^NAMESPACE +NAME", result.stdout, re.MULTILINE)
+    assert re.search(r"^prod +certificate.cert-manager.io/shop", result.stdout, re.MULTILINE)
 
 
 def test_all_namespaces_are_told_apart(run_either: Run) -> None:

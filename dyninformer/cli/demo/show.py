@@ -275,11 +275,11 @@ class Dashboard:
         self._watcher = watcher
         self._story = story
         self._hint = Text(hint, style=_FAINT, overflow="fold")
-        self._told = ""
+        self._text = ""
 
     def tell(self, line: str) -> None:
         """Show a line of the story until another one follows."""
-        self._told = line
+        self._text = line
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         top = 1 + math.ceil(len(self._hint) / options.max_width)
@@ -329,8 +329,8 @@ class Dashboard:
 
     def _by_host(self) -> RenderableType:
         table = _numbers("INDEX BY .spec.affinity", ("HOST", "BLOCKS", "IN USE"))
-        for host, held, used in self._watcher.by_host()[: _INDEX - 3]:
-            table.add_row(Text(visible(host)), held, used)
+        for host, blocks, used in self._watcher.by_host()[: _INDEX - 3]:
+            table.add_row(Text(visible(host)), blocks, used)
         return Padding(table, (0, 0, 0, 2))
 
     def _diffs(self, count: int) -> RenderableType:
@@ -349,7 +349,7 @@ class Dashboard:
         well, connection = self._watcher.connection()
         status = Text(visible(connection), "green" if well else "red")
         figures = f" - {self._watcher.figures()}" if well else ""
-        return _lines([Text(self._told, style="bold"), Text.assemble(status, figures)])
+        return _lines([Text(self._text, style="bold"), Text.assemble(status, figures)])
 
 
 def _rich_table(title: str, *, expand: bool) -> RichTable:
@@ -448,11 +448,11 @@ def summary(watcher: Watcher, story: StoryThread, differences: list[str]) -> Ite
         if len(lines) > _DIFF:
             yield f"    ... ({len(lines) - _DIFF} more)"
     yield ""
-    held = ", ".join(f"{len(each.lister)} {each.gvr.resource}" for each in watcher.informers)
+    cached = ", ".join(f"{len(each.lister)} {each.gvr.resource}" for each in watcher.informers)
     if not differences:
-        yield f"The cache and the server agree, object for object: {held}."
+        yield f"The cache and the server agree, object for object: {cached}."
         return
-    yield f"The cache and the server DIFFER in {len(differences)} objects of {held}:"
+    yield f"The cache and the server DIFFER in {len(differences)} objects of {cached}:"
     yield from (f"  {visible(each)}" for each in differences[:_DIFFERENCES])
 
 
