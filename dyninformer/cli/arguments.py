@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
@@ -21,8 +22,14 @@ from dyninformer.store.jsonpath.brackets import outside_brackets
 Object: TypeAlias = dict[str, Any]
 Filter: TypeAlias = Callable[[Object], bool]
 
-OBJECTS_PANEL: Final = "Which objects"
-FORM_PANEL: Final = "How it is shown"
+
+def panel(title: str) -> Callable[..., Any]:
+    """Makes options that the help lists under a title."""
+    return partial(typer.Option, rich_help_panel=title)
+
+
+objects_option: Final = panel("Which objects")
+form_option: Final = panel("How it is shown")
 
 Resource: TypeAlias = Annotated[
     str,
@@ -47,28 +54,24 @@ ObjectNames: TypeAlias = Annotated[
 ]
 Where: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    objects_option(
         metavar="PATH=VALUE",
         help="Any field, compared here: .spec.issuerRef.name=ca; also !=. May be repeated.",
-        rich_help_panel=OBJECTS_PANEL,
     ),
 ]
 Output: TypeAlias = Annotated[
     str,
-    typer.Option(
+    form_option(
         "-o",
         "--output",
         metavar="FORM",
         help="table, wide, csv, yaml, json, ndjson, name, jsonpath=..., custom-columns=...",
-        rich_help_panel=FORM_PANEL,
     ),
 ]
-NoHeaders: TypeAlias = Annotated[
-    bool, typer.Option("--no-headers", help="Leave the headings out.", rich_help_panel=FORM_PANEL)
-]
+NoHeaders: TypeAlias = Annotated[bool, form_option("--no-headers", help="Leave the headings out.")]
 SortBy: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="PATH", help="A path to sort by.", rich_help_panel=FORM_PANEL),
+    form_option(metavar="PATH", help="A path to sort by."),
 ]
 
 _VERSION: Final = re.compile(r"v[1-9][0-9]*(?:(?:alpha|beta)[1-9][0-9]*)?")

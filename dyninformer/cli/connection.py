@@ -14,10 +14,8 @@ from datetime import datetime
 from functools import wraps
 from typing import Annotated, Any, Final, TextIO, TypeAlias, get_type_hints
 
-import typer
-
 from dyninformer.cli import completion
-from dyninformer.cli.arguments import OBJECTS_PANEL
+from dyninformer.cli.arguments import objects_option, panel
 from dyninformer.cli.errors import UNREACHABLE, WRONG_USAGE, CommandError
 from dyninformer.cli.terminal import say
 from dyninformer.discovery import ResolvedResource
@@ -33,7 +31,7 @@ Statuses: TypeAlias = Mapping[GroupVersionResource, InformerStatus]
 LOOK_SECONDS: Final = 0.2
 """Between two looks of a command at the connection, at its reader, and for a signal."""
 
-_CLUSTER_PANEL: Final = "Which cluster"
+_cluster_option: Final = panel("Which cluster")
 # What stays the same however often one tries, and the code that a command then ends with.
 _LASTING: Final = {
     InformerTrouble.UNAUTHORIZED: UNREACHABLE,
@@ -46,21 +44,13 @@ _LOST: Final = {
 }
 
 
-def _objects_option(*names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel=OBJECTS_PANEL, **more)
-
-
-def _cluster_option(*names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel=_CLUSTER_PANEL, **more)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """Which objects, and in which cluster: the options of `with_target`."""
 
     namespace: Annotated[
         str | None,
-        _objects_option(
+        objects_option(
             "-n",
             "--namespace",
             help="One, or several with commas; by default that of the context.",
@@ -68,15 +58,15 @@ class Target:
         ),
     ] = None
     all_namespaces: Annotated[
-        bool, _objects_option("-A", "--all-namespaces", help="All namespaces.")
+        bool, objects_option("-A", "--all-namespaces", help="All namespaces.")
     ] = False
     selector: Annotated[
         str | None,
-        _objects_option("-l", "--selector", help="Labels: app=shop,tier in (web,api)."),
+        objects_option("-l", "--selector", help="Labels: app=shop,tier in (web,api)."),
     ] = None
     field_selector: Annotated[
         str | None,
-        _objects_option(help="Fields that the server can select on: metadata.name=shop."),
+        objects_option(help="Fields that the server can select on: metadata.name=shop."),
     ] = None
     kubeconfig: Annotated[str | None, _cluster_option(help="The kubeconfig file.")] = None
     context: Annotated[

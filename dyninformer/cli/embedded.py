@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
+from dyninformer.cli.arguments import panel
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.recording import ResourceDefinition
 from dyninformer.cli.terminal import say
@@ -32,9 +33,7 @@ _KEPT_METADATA: Final = ("name", "labels", "annotations")
 _SAID: Final = 20  # that are skipped; of the others their number
 
 
-def _server_option(**more: Any) -> Any:
-    return typer.Option(rich_help_panel="The server", **more)
-
+_server_option: Final = panel("The server")
 
 Port: TypeAlias = Annotated[
     int, _server_option(help="On 127.0.0.1; 0 takes any that is free.", min=0, max=65535)

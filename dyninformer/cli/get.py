@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -25,8 +25,7 @@ Objects: TypeAlias = list[Object]
 Informers: TypeAlias = list[tuple[ResolvedResource, GenericInformer]]
 
 
-def _changes(*names: str, text: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="What changes")
+_changes: Final = arguments.panel("What changes")
 
 
 @with_target()
@@ -38,11 +37,11 @@ def command(
     where: arguments.Where = None,
     output: arguments.Output = "table",
     sort_by: arguments.SortBy = None,
-    watch: Annotated[bool, _changes("-w", "--watch", text="Go on, and show what changes.")] = False,
-    watch_only: Annotated[bool, _changes("--watch-only", text="Show only what changes.")] = False,
+    watch: Annotated[bool, _changes("-w", "--watch", help="Go on, and show what changes.")] = False,
+    watch_only: Annotated[bool, _changes("--watch-only", help="Show only what changes.")] = False,
     output_watch_events: Annotated[
         bool,
-        _changes("--output-watch-events", text="With -w, show the type of each event as well."),
+        _changes("--output-watch-events", help="With -w, show the type of each event as well."),
     ] = False,
     no_headers: arguments.NoHeaders = False,
 ) -> None:

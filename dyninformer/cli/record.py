@@ -7,9 +7,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Annotated, Final
 
 from dyninformer.cli import arguments
 from dyninformer.cli.arguments import Filter, seconds, where_filter
@@ -39,13 +37,11 @@ from dyninformer.display.text import counted, visible
 from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 
+_done: Final = arguments.panel("What is done")
+
 _FLUSH_SECONDS: Final = 0.5  # that a recorder which is killed loses
 _FLUSH_LINES: Final = 500
 _SECRETS: Final = GroupVersionResource("", "v1", "secrets")
-
-
-def _done(*names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel="What is done", **more)
 
 
 @with_target()

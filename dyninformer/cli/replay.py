@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
-from dyninformer.cli.arguments import seconds
+from dyninformer.cli.arguments import panel, seconds
 from dyninformer.cli.embedded import (
     KubeconfigOut,
     Loader,
@@ -34,11 +34,9 @@ from dyninformer.cli.recording import (
 from dyninformer.cli.terminal import Shutdown, say, shutdown_on_signals
 from dyninformer.display.text import counted, visible
 
+_played: Final = panel("How it is played")
+
 _LONGEST_WAIT: Final = 60.0  # without a look at the clock
-
-
-def _played(*names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel="How it is played", **more)
 
 
 def command(

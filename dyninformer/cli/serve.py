@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from dyninformer.cli.arguments import OBJECTS_PANEL
+from dyninformer.cli.arguments import objects_option
 from dyninformer.cli.embedded import (
     KubeconfigOut,
     Loader,
@@ -57,12 +57,7 @@ def command(
     *,
     namespace: Annotated[
         str,
-        typer.Option(
-            "-n",
-            "--namespace",
-            help="For objects that do not name theirs.",
-            rich_help_panel=OBJECTS_PANEL,
-        ),
+        objects_option("-n", "--namespace", help="For objects that do not name theirs."),
     ] = "default",
     port: Port = 0,
     kubeconfig_out: KubeconfigOut = None,

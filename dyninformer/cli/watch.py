@@ -7,9 +7,7 @@ import os
 import re
 import shlex
 import subprocess
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Annotated, Final
 
 from dyninformer.cli import arguments
 from dyninformer.cli.arguments import seconds, where_filter
@@ -31,17 +29,12 @@ from dyninformer.conditions import Met, met_when
 from dyninformer.display.forms import as_ndjson, without_managed_fields
 from dyninformer.display.text import visible
 
+_shown: Final = arguments.panel("What is shown")
+_done: Final = arguments.panel("What is done")
+
 _CONDITIONS: Final = ("condition=", "jsonpath=")
 _PLACEHOLDERS: Final = ("namespace", "name", "event", "kind", "resource")
 _PLACEHOLDER: Final = re.compile("{(" + "|".join(_PLACEHOLDERS) + ")}")
-
-
-def _shown(*names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel="What is shown", **more)
-
-
-def _done(*names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel="What is done", **more)
 
 
 @with_target()
@@ -83,10 +76,9 @@ def command(
     output: arguments.Output = "table",
     output_watch_events: Annotated[
         bool,
-        typer.Option(
+        arguments.form_option(
             "--output-watch-events",
             help='The type with each object: {"type": ..., "object": ...}.',
-            rich_help_panel=arguments.FORM_PANEL,
         ),
     ] = False,
     no_headers: arguments.NoHeaders = False,
