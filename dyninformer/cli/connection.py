@@ -32,6 +32,7 @@ LOOK_SECONDS: Final = 0.2
 """Between two looks of a command at the connection, at its reader, and for a signal."""
 
 _cluster_option: Final = panel("Which cluster")
+_CLUSTER_OPTIONS: Final = frozenset({"kubeconfig", "context", "request_timeout"})
 # What stays the same however often one tries, and the code that a command then ends with.
 _LASTING: Final = {
     InformerTrouble.UNAUTHORIZED: UNREACHABLE,
@@ -112,8 +113,8 @@ def with_target(*left_out: str) -> Callable[[Command], Command]:
     ``left_out`` are the options that a command does not have, or has in a form of its own.
     """
     hints = get_type_hints(Target, include_extras=True)
-    options = {
-        each.name: inspect.Parameter(
+    options = [
+        inspect.Parameter(
             each.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=each.default,
@@ -121,25 +122,21 @@ def with_target(*left_out: str) -> Callable[[Command], Command]:
         )
         for each in fields(Target)
         if each.name not in left_out
-    }
+    ]
+    objects = [each for each in options if each.name not in _CLUSTER_OPTIONS]
+    cluster = [each for each in options if each.name in _CLUSTER_OPTIONS]
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def run(*args: Any, **given: Any) -> None:
-            target = Target(**{name: given.pop(name) for name in options})
+            target = Target(**{each.name: given.pop(each.name) for each in options})
             command(*args, target=target, **given)
 
-        own = dict(inspect.signature(command, eval_str=True).parameters)
-        parameters: list[inspect.Parameter] = []
-        at_end: list[inspect.Parameter] = []
-        for name, parameter in own.items():
-            if name != "target":
-                parameters.append(parameter)
-                continue
-            for each in options.values():
-                of_cluster = each.name in ("kubeconfig", "context", "request_timeout")
-                (at_end if of_cluster else parameters).append(each)
-        run.__signature__ = inspect.Signature([*parameters, *at_end])  # type: ignore[attr-defined]
+        own = list(inspect.signature(command, eval_str=True).parameters.values())
+        at = [each.name for each in own].index("target")
+        parameters = [*own[:at], *objects, *own[at + 1 :], *cluster]
+        # typer reads a command's options from its signature.
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run
 
     return decorate

@@ -25,7 +25,7 @@ Objects: TypeAlias = list[Object]
 Informers: TypeAlias = list[tuple[ResolvedResource, GenericInformer]]
 
 
-_changes: Final = arguments.panel("What changes")
+_change_option: Final = arguments.panel("What changes")
 
 
 @with_target()
@@ -37,11 +37,17 @@ def command(
     where: arguments.Where = None,
     output: arguments.Output = "table",
     sort_by: arguments.SortBy = None,
-    watch: Annotated[bool, _changes("-w", "--watch", help="Go on, and show what changes.")] = False,
-    watch_only: Annotated[bool, _changes("--watch-only", help="Show only what changes.")] = False,
+    watch: Annotated[
+        bool, _change_option("-w", "--watch", help="Go on, and show what changes.")
+    ] = False,
+    watch_only: Annotated[
+        bool, _change_option("--watch-only", help="Show only what changes.")
+    ] = False,
     output_watch_events: Annotated[
         bool,
-        _changes("--output-watch-events", help="With -w, show the type of each event as well."),
+        _change_option(
+            "--output-watch-events", help="With -w, show the type of each event as well."
+        ),
     ] = False,
     no_headers: arguments.NoHeaders = False,
 ) -> None:

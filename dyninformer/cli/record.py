@@ -37,7 +37,7 @@ from dyninformer.display.text import counted, visible
 from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 
-_done: Final = arguments.panel("What is done")
+_action_option: Final = arguments.panel("What is done")
 
 _FLUSH_SECONDS: Final = 0.5  # that a recorder which is killed loses
 _FLUSH_LINES: Final = 500
@@ -50,7 +50,7 @@ def command(
     *,
     output: Annotated[
         Path,
-        _done(
+        _action_option(
             "-o",
             "--output",
             metavar="FILE",
@@ -59,13 +59,13 @@ def command(
     ],
     length: Annotated[
         str | None,
-        _done(
+        _action_option(
             "--for",
             metavar="DURATION",
             help="End after 30, 30s, 5m or 1h30m; otherwise with Ctrl-C.",
         ),
     ] = None,
-    force: Annotated[bool, _done("--force", help="Replace a file that exists.")] = False,
+    force: Annotated[bool, _action_option("--force", help="Replace a file that exists.")] = False,
     target: Target,
     where: arguments.Where = None,
 ) -> None:

@@ -34,7 +34,7 @@ from dyninformer.cli.recording import (
 from dyninformer.cli.terminal import Shutdown, say, shutdown_on_signals
 from dyninformer.display.text import counted, visible
 
-_played: Final = panel("How it is played")
+_playback_option: Final = panel("How it is played")
 
 _LONGEST_WAIT: Final = 60.0  # without a look at the clock
 
@@ -43,15 +43,17 @@ def command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `record` wrote.")],
     *,
     speed: Annotated[
-        str, _played(metavar="TIMES", help="1 is as it was, 10 ten times as fast; or max.")
+        str, _playback_option(metavar="TIMES", help="1 is as it was, 10 ten times as fast; or max.")
     ] = "1",
     start: Annotated[
         str,
-        _played(metavar="DURATION", help="Begin with the state after the first 30s, 5m or 1h30m."),
+        _playback_option(
+            metavar="DURATION", help="Begin with the state after the first 30s, 5m or 1h30m."
+        ),
     ] = "0s",
     exit_at_end: Annotated[
         bool,
-        _played(
+        _playback_option(
             "--exit", help="End when all is played; otherwise serve the last state until Ctrl-C."
         ),
     ] = False,

@@ -91,7 +91,7 @@ def command(
     $ dyninformer wait certificate/old -n prod --for delete --timeout 1m
     ```
     """
-    mets = [met_when(each) for each in conditions]
+    parsed = [met_when(each) for each in conditions]
     wanted = named_objects(objects)
     length = seconds(timeout)
     until = time.monotonic() + (length if length >= 0 else math.inf)
@@ -104,7 +104,7 @@ def command(
                 f"{resource}: which ones? Give names, --all, --any or -l", code=WRONG_USAGE
             )
     target = replace(target, request_timeout=length if length > 0 else _SYNC_SECONDS)
-    patient = not any(met(None) for met in mets)  # a misspelled resource is not "deleted"
+    patient = not any(met(None) for met in parsed)  # a misspelled resource is not "deleted"
     with target.connected() as cluster:
         together: dict[ResolvedResource, list[str]] = {}  # cert/shop certificates/mail: one
         for resource, names in wanted.items():
@@ -112,7 +112,7 @@ def command(
             together.setdefault(found, []).extend(names)
         events: Events = queue.SimpleQueue()
         waits = [
-            _resource_wait(cluster, found, list(dict.fromkeys(names)), mets)
+            _resource_wait(cluster, found, list(dict.fromkeys(names)), parsed)
             for found, names in together.items()
         ]
         for each in waits:
@@ -140,7 +140,7 @@ def _resolved(cluster: Cluster, resource: str, until: float) -> ResolvedResource
 
 
 def _resource_wait(
-    cluster: Cluster, resource: ResolvedResource, names: list[str], mets: list[Met]
+    cluster: Cluster, resource: ResolvedResource, names: list[str], conditions: list[Met]
 ) -> ResourceWait:
     if names and resource.namespaced and cluster.target.all_namespaces:
         raise CommandError(
@@ -153,7 +153,7 @@ def _resource_wait(
         for name in names
     ]
     informer = cluster.informer(resource, field_selector=only)
-    return ResourceWait(resource, informer, keys or None, mets)
+    return ResourceWait(resource, informer, keys or None, conditions)
 
 
 def _wait(

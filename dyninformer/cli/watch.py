@@ -29,8 +29,8 @@ from dyninformer.conditions import Met, met_when
 from dyninformer.display.forms import as_ndjson, without_managed_fields
 from dyninformer.display.text import visible
 
-_shown: Final = arguments.panel("What is shown")
-_done: Final = arguments.panel("What is done")
+_shown_option: Final = arguments.panel("What is shown")
+_action_option: Final = arguments.panel("What is done")
 
 _CONDITIONS: Final = ("condition=", "jsonpath=")
 _PLACEHOLDERS: Final = ("namespace", "name", "event", "kind", "resource")
@@ -41,36 +41,38 @@ _PLACEHOLDER: Final = re.compile("{(" + "|".join(_PLACEHOLDERS) + ")}")
 def command(
     resources: arguments.Resources,
     *,
-    diff: Annotated[bool, _shown("--diff", help="Show what each update changed.")] = False,
+    diff: Annotated[bool, _shown_option("--diff", help="Show what each update changed.")] = False,
     on: Annotated[
         list[str] | None,
-        _shown(
+        _shown_option(
             metavar="PATH", help="Only updates that change what this path finds. May be repeated."
         ),
     ] = None,
     no_initial: Annotated[
-        bool, _shown("--no-initial", help="Leave out what is there already.")
+        bool, _shown_option("--no-initial", help="Leave out what is there already.")
     ] = False,
     until: Annotated[
         str | None,
-        _done(
+        _action_option(
             metavar="PATH=VALUE",
             help="End when an object meets this; also !=, <, <=, >, >=, and condition=Ready.",
         ),
     ] = None,
     timeout: Annotated[
-        str | None, _done(metavar="DURATION", help="End after 30, 30s, 5m or 1h30m.")
+        str | None, _action_option(metavar="DURATION", help="End after 30, 30s, 5m or 1h30m.")
     ] = None,
     execute: Annotated[
         str | None,
-        _done(
+        _action_option(
             "--exec",
             metavar="COMMAND",
             help="Run this for each event: {namespace}, {name}, {kind}, {resource} and {event} "
             "are filled in, and in the environment in capitals; the object is on stdin.",
         ),
     ] = None,
-    shell: Annotated[bool, _done("--shell", help="Have a shell read the --exec command.")] = False,
+    shell: Annotated[
+        bool, _action_option("--shell", help="Have a shell read the --exec command.")
+    ] = False,
     target: Target,
     where: arguments.Where = None,
     output: arguments.Output = "table",
