@@ -1,19 +1,35 @@
-"""The arguments and options that commands share, spelled as kubectl spells them."""
+"""The arguments and options that commands share, spelled as kubectl spells them.
+
+Those that say which cluster and which objects are meant are the fields of `connection.Target`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from dyninformer.cli.completion import contexts as _contexts
-from dyninformer.cli.completion import names as _names
-from dyninformer.cli.completion import namespaces as _namespaces
-from dyninformer.cli.completion import resources as _resources
+from dyninformer.cli import completion
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
+from dyninformer.errors import JSONPathError
+from dyninformer.store.jsonpath import JSONPath, index_text
+from dyninformer.store.jsonpath.brackets import outside_brackets
 
-_WHERE = "Where"
-_WHICH = "Which objects"
-_HOW = "How it is shown"
+Object: TypeAlias = dict[str, Any]
+Filter: TypeAlias = Callable[[Object], bool]
+
+
+def panel(title: str) -> Callable[..., Any]:
+    """Makes options that the help lists under a title."""
+    return partial(typer.Option, rich_help_panel=title)
+
+
+objects_option: Final = panel("Which objects")
+form_option: Final = panel("How it is shown")
 
 Resource: TypeAlias = Annotated[
     str,
@@ -21,8 +37,7 @@ Resource: TypeAlias = Annotated[
         metavar="RESOURCE",
         help="Any spelling: certificates, cert, certificates.cert-manager.io, "
         "cert-manager.io/v1/certificates.",
-        show_default=False,
-        autocompletion=_resources,
+        autocompletion=completion.resources,
     ),
 ]
 Resources: TypeAlias = Annotated[
@@ -30,63 +45,140 @@ Resources: TypeAlias = Annotated[
     typer.Argument(
         metavar="RESOURCE...",
         help="Any spelling, several, and wildcards: '*.cert-manager.io'.",
-        show_default=False,
-        autocompletion=_resources,
+        autocompletion=completion.resources,
     ),
 ]
-Names: TypeAlias = Annotated[
+ObjectNames: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME", help="Only these.", show_default=False, autocompletion=_names),
+    typer.Argument(metavar="NAME", help="Only these.", autocompletion=completion.names),
 ]
-Namespace: TypeAlias = Annotated[
-    str | None,
-    typer.Option("-n", "--namespace", help="One, or several with commas; by default the context's.",
-                 rich_help_panel=_WHICH, show_default=False, autocompletion=_namespaces),
-]  # fmt: skip
-AllNamespaces: TypeAlias = Annotated[
-    bool, typer.Option("-A", "--all-namespaces", help="All namespaces.", rich_help_panel=_WHICH)
-]
-Selector: TypeAlias = Annotated[
-    str,
-    typer.Option("-l", "--selector", help="Labels: app=shop,tier in (web,api).",
-                 rich_help_panel=_WHICH, show_default=False),
-]  # fmt: skip
-FieldSelector: TypeAlias = Annotated[
-    str,
-    typer.Option(help="Fields that the server can select on: metadata.name=shop.",
-                 rich_help_panel=_WHICH, show_default=False),
-]  # fmt: skip
 Where: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(help="Any field, selected here: .spec.issuerRef.name=ca; also !=, also several.",
-                 metavar="PATH=VALUE", rich_help_panel=_WHICH, show_default=False),
-]  # fmt: skip
-Kubeconfig: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="The kubeconfig file.", rich_help_panel=_WHERE, show_default=False),
-]
-Context: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="The kubeconfig's context.", rich_help_panel=_WHERE, show_default=False,
-                 autocompletion=_contexts),
-]  # fmt: skip
-Output: TypeAlias = Annotated[
-    str,
-    typer.Option("-o", "--output", metavar="FORM",
-                 help="table, wide, csv, yaml, json, ndjson, name, jsonpath=..., "
-                      "custom-columns=...",
-                 rich_help_panel=_HOW),
-]  # fmt: skip
-NoHeaders: TypeAlias = Annotated[
-    bool, typer.Option("--no-headers", help="No headings.", rich_help_panel=_HOW)
-]
-SortBy: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        help="A path to sort by.", metavar="PATH", rich_help_panel=_HOW, show_default=False
+    objects_option(
+        metavar="PATH=VALUE",
+        help="Any field, compared here: .spec.issuerRef.name=ca; also !=. May be repeated.",
     ),
 ]
-SyncTimeout: TypeAlias = Annotated[
-    float, typer.Option("--request-timeout", help="Seconds to wait for the first state.",
-                        rich_help_panel=_WHERE),
-]  # fmt: skip
+Output: TypeAlias = Annotated[
+    str,
+    form_option(
+        "-o",
+        "--output",
+        metavar="FORM",
+        help="table, wide, csv, yaml, json, ndjson, name, jsonpath=..., custom-columns=...",
+    ),
+]
+NoHeaders: TypeAlias = Annotated[bool, form_option("--no-headers", help="Leave the headings out.")]
+SortBy: TypeAlias = Annotated[
+    str | None,
+    form_option(metavar="PATH", help="A path to sort by."),
+]
+
+_VERSION: Final = re.compile(r"v[1-9][0-9]*(?:(?:alpha|beta)[1-9][0-9]*)?")
+_DURATION_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ms|h|m|s)")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    """The seconds that ``90``, ``1.5``, ``30s``, ``1m30s`` or ``2h`` are; negative is negative.
+
+    >>> seconds("1m30s"), seconds("250ms"), seconds("-1s"), seconds("90")
+    (90.0, 0.25, -1.0, 90.0)
+    """
+    sign, digits = (-1.0, text[1:]) if text.startswith("-") else (1.0, text)
+    try:
+        plain = float(digits)
+    except ValueError:
+        if not digits or _DURATION_PART.sub("", digits):
+            raise ValueError(
+                f"{text!r} is not a duration: write seconds, or a form like 30s, 1m30s or 2h"
+            ) from None
+        parts = _DURATION_PART.finditer(digits)
+        return sign * sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
+    if not math.isfinite(plain):
+        raise ValueError(f"{text!r} is not a duration: it has no end; leave the option out instead")
+    return sign * plain
+
+
+def where_filter(conditions: Iterable[str] | None) -> Filter:
+    """What ``--where`` asks for: whether an object meets all conditions.
+
+    ``=`` holds if any value that the path finds is the given one, ``!=`` if none is.
+
+    >>> fits = where_filter([".spec.issuerRef.name=ca", ".metadata.name!=mail"])
+    >>> fits({"metadata": {"name": "shop"}, "spec": {"issuerRef": {"name": "ca"}}})
+    True
+
+    Raises:
+        ValueError: A text is not a condition. The message says what one looks like.
+    """
+    each = [_condition(text) for text in conditions or ()]
+    return lambda obj: all(met(obj) for met in each)
+
+
+def _condition(text: str) -> Filter:
+    path, operator, value = _split(text)
+    if not path or not operator:
+        raise ValueError(
+            f"--where {text}: write PATH=VALUE or PATH!=VALUE, as in .spec.issuerRef.name=ca"
+        )
+    parsed, equal = JSONPath(path), operator == "="
+
+    def met(obj: Object) -> bool:
+        try:
+            found = parsed.values(obj)
+        except JSONPathError:  # the path does not fit this object
+            found = []
+        return any(index_text(each) == value for each in found) == equal
+
+    return met
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """The path, the operator and the value: the operator is the first outside of brackets."""
+    for at, character in outside_brackets(text):
+        if character == "=":
+            value = text[at + 1 :].removeprefix("=")
+            negated = text[:at].endswith("!")
+            return text[:at].removesuffix("!").strip(), "!=" if negated else "=", value
+    return "", "", ""
+
+
+def named_objects(words: Sequence[str]) -> dict[str, list[str]]:
+    """The names by resource, of ``TYPE NAME...`` or ``TYPE/NAME...``; no names: all objects.
+
+    >>> named_objects(["certificates", "shop", "mail"])
+    {'certificates': ['shop', 'mail']}
+    >>> named_objects(["cert/shop", "pods/a", "cert/mail"])
+    {'cert': ['shop', 'mail'], 'pods': ['a']}
+    >>> named_objects(["cert-manager.io/v1/certificates"])
+    {'cert-manager.io/v1/certificates': []}
+    """
+    pairs = [_resource_and_name(word) for word in words]
+    if not pairs[0][1]:
+        first, *names = words
+        if any("/" in name for name in names):
+            raise CommandError(
+                f"{' '.join(words)}: write TYPE NAME..., or TYPE/NAME for each, not both",
+                code=WRONG_USAGE,
+            )
+        return {resource: list(dict.fromkeys(names)) for resource in first.split(",")}
+    found: dict[str, list[str]] = {}
+    for word, (resource, name) in zip(words, pairs, strict=True):
+        if not name:
+            raise CommandError(
+                f"{word}: write TYPE/NAME, as in certificate/shop, like the others",
+                code=WRONG_USAGE,
+            )
+        names = found.setdefault(resource, [])
+        if name not in names:
+            names.append(name)
+    return found
+
+
+def _resource_and_name(word: str) -> tuple[str, str]:
+    """The resource and the name; no name where the slashes are those of an API version."""
+    resource, slash, name = word.rpartition("/")
+    if not slash or _VERSION.fullmatch(resource.rpartition("/")[2]):
+        return word, ""
+    return resource, name

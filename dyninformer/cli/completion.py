@@ -11,25 +11,23 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout, suppress
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 if TYPE_CHECKING:
     from dyninformer.factory import DynamicSharedInformerFactory
 
-Words: TypeAlias = list[str]
-
 SECONDS: Final = 2.0
-"""How long somebody who pressed Tab waits for the cluster."""
+"""How long a user who pressed Tab waits for the cluster."""
 _NO_FILES: Final = ":4"  # kubectl: what was printed is all there is
 
 
-def resources(ctx: typer.Context, incomplete: str) -> Words:
+def resources(ctx: typer.Context, incomplete: str) -> list[str]:
     """The resources that can be watched; after a comma, one more."""
     before, comma, last = incomplete.rpartition(",")
 
-    def names(factory: DynamicSharedInformerFactory) -> Words:
+    def names(factory: DynamicSharedInformerFactory) -> list[str]:
         served = [each for each in factory.discovery.resources() if each.watchable]
         plurals = [each.gvr.resource for each in served]
         return [
@@ -42,36 +40,38 @@ def resources(ctx: typer.Context, incomplete: str) -> Words:
     return [before + comma + name for name in _found(ctx, names) if name.startswith(last)]
 
 
-def namespaces(ctx: typer.Context, incomplete: str) -> Words:
+def namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
     """The namespaces; after a comma, one more."""
     before, comma, last = incomplete.rpartition(",")
-    held = _found(ctx, lambda factory: _names(factory, "v1/namespaces", ""))
-    return [before + comma + name for name in held if name.startswith(last)]
+    found = _found(ctx, lambda factory: _names(factory, "v1/namespaces", ""))
+    return [before + comma + name for name in found if name.startswith(last)]
 
 
-def names(ctx: typer.Context, incomplete: str) -> Words:
+def names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of the resource's objects that are not given yet."""
     resource = ctx.params.get("resource")
     if not isinstance(resource, str):
         return []
     given = ctx.params.get("names") or ()
 
-    def held(factory: DynamicSharedInformerFactory) -> Words:
+    def objects(factory: DynamicSharedInformerFactory) -> list[str]:
         found = factory.discovery.resolve(resource.split(",", maxsplit=1)[0])
         namespace = ctx.params.get("namespace") or factory.namespace
         if ctx.params.get("all_namespaces") or not found.namespaced:
             namespace = ""
         return _names(factory, found.gvr, namespace)
 
-    return [name for name in _found(ctx, held) if name.startswith(incomplete) and name not in given]
+    return [
+        name for name in _found(ctx, objects) if name.startswith(incomplete) and name not in given
+    ]
 
 
-def contexts(ctx: typer.Context, incomplete: str) -> Words:
+def contexts(ctx: typer.Context, incomplete: str) -> list[str]:
     """The contexts of the kubeconfig files."""
     import yaml  # noqa: PLC0415 - only here
 
     path = ctx.params.get("kubeconfig") or os.environ.get("KUBECONFIG") or "~/.kube/config"
-    found: Words = []
+    found: list[str] = []
     for each in str(path).split(os.pathsep):
         try:
             with open(os.path.expanduser(each), encoding="utf-8") as file:
@@ -99,20 +99,20 @@ def main() -> None:
     sys.stdout.flush()
 
 
-def _names(factory: DynamicSharedInformerFactory, resource: Any, namespace: str) -> Words:
-    held = factory.for_resource(resource, namespaces=namespace, metadata_only=True)
+def _names(factory: DynamicSharedInformerFactory, resource: Any, namespace: str) -> list[str]:
+    informer = factory.for_resource(resource, namespaces=namespace, metadata_only=True)
     factory.sync(SECONDS)
-    return sorted({key.rpartition("/")[2] for key in held.lister.keys()})  # noqa: SIM118 - no mapping
+    return sorted({key.rpartition("/")[2] for key in informer.lister.keys()})  # noqa: SIM118 - no mapping
 
 
 def _found(
     ctx: typer.Context, ask: Callable[[DynamicSharedInformerFactory], Iterable[str]]
-) -> Words:
-    """What the cluster answers in time. Whatever goes wrong, nothing is said about it.
+) -> list[str]:
+    """What the cluster answers in time. Whatever goes wrong, nothing is printed about it.
 
     A thread that is still waiting at the end is a daemon, and goes with the process.
     """
-    answer: Words = []
+    answer: list[str] = []
 
     def run() -> None:
         from dyninformer.factory import DynamicSharedInformerFactory  # noqa: PLC0415 - when asked
@@ -130,9 +130,9 @@ def _found(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            asking = threading.Thread(target=run, name="dyninformer-completion", daemon=True)
-            asking.start()
-            asking.join(SECONDS)
+            thread = threading.Thread(target=run, name="dyninformer-completion", daemon=True)
+            thread.start()
+            thread.join(SECONDS)
             return [*answer]
     finally:
         logging.disable(before)

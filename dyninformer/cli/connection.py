@@ -1,52 +1,82 @@
-"""From a command's arguments to a cluster: the factory, the namespaces, a synced informer."""
+"""From a command's options to a cluster: synced informers, and notices of a lost connection."""
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import wraps
+from typing import Annotated, Any, Final, TextIO, TypeAlias, get_type_hints
 
-from dyninformer.cli.failing import UNREACHABLE, WRONG_USAGE, CommandError
-from dyninformer.cli.progress import shown_while_syncing
+from dyninformer.cli import completion
+from dyninformer.cli.arguments import objects_option, panel
+from dyninformer.cli.errors import UNREACHABLE, WRONG_USAGE, CommandError
+from dyninformer.cli.terminal import canvas, say
 from dyninformer.discovery import ResolvedResource
+from dyninformer.display.text import visible
 from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
-from dyninformer.watching.status import InformerTrouble
+from dyninformer.resource import GroupVersionResource
+from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
 
-Namespaces: TypeAlias = list[str]
+Command: TypeAlias = Callable[..., None]
+Say: TypeAlias = Callable[[str], object]
+Statuses: TypeAlias = Mapping[GroupVersionResource, InformerStatus]
 
-_LOOK_SECONDS: Final = 0.1
-# What stays the same however often one asks, and the code that a command then ends with.
+LOOK_SECONDS: Final = 0.2
+"""Between two looks of a command at the connection, at its reader, and for a signal."""
+
+_cluster_option: Final = panel("Which cluster")
+_CLUSTER_OPTIONS: Final = frozenset({"kubeconfig", "context", "request_timeout"})
+# What stays the same however often one tries, and the code that a command then ends with.
 _LASTING: Final = {
     InformerTrouble.UNAUTHORIZED: UNREACHABLE,
     InformerTrouble.FORBIDDEN: UNREACHABLE,
     InformerTrouble.BAD_REQUEST: WRONG_USAGE,
 }
-
-
-class Placed(Protocol):
-    """What knows the context's namespace: a factory, a source."""
-
-    @property
-    def namespace(self) -> str:
-        """The context's namespace."""
+_LOST: Final = {
+    InformerState.BACKING_OFF: "disconnected since",
+    InformerState.ABSENT: "not served since",  # its CRD was deleted
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Which cluster, and which objects there."""
+    """Which objects, and in which cluster: the options of `with_target`."""
 
-    kubeconfig: str | None = None
-    context: str | None = None
-    namespace: str | None = None
-    all_namespaces: bool = False
-    selector: str = ""
-    field_selector: str = ""
-    timeout: float = 30.0
+    namespace: Annotated[
+        str | None,
+        objects_option(
+            "-n",
+            "--namespace",
+            help="One, or several with commas; by default that of the context.",
+            autocompletion=completion.namespaces,
+        ),
+    ] = None
+    all_namespaces: Annotated[
+        bool, objects_option("-A", "--all-namespaces", help="All namespaces.")
+    ] = False
+    selector: Annotated[
+        str | None,
+        objects_option("-l", "--selector", help="Labels: app=shop,tier in (web,api)."),
+    ] = None
+    field_selector: Annotated[
+        str | None,
+        objects_option(help="Fields that the server can select on: metadata.name=shop."),
+    ] = None
+    kubeconfig: Annotated[str | None, _cluster_option(help="The kubeconfig file.")] = None
+    context: Annotated[
+        str | None,
+        _cluster_option(help="The kubeconfig's context.", autocompletion=completion.contexts),
+    ] = None
+    request_timeout: Annotated[
+        float, _cluster_option(help="Seconds to wait for the first state.")
+    ] = 30.0
 
     def __post_init__(self) -> None:
         if self.namespace and self.all_namespaces:
@@ -57,63 +87,213 @@ class Target:
         """The file that was named, where it is."""
         return os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
 
-    @contextmanager
-    def connected(self) -> Iterator[DynamicSharedInformerFactory]:
-        """A factory, for as long as the command runs."""
-        # A command tells what is wrong itself: Python would print the log's warnings as well.
-        logging.getLogger("dyninformer").addHandler(logging.NullHandler())
-        with DynamicSharedInformerFactory(
-            kubeconfig=self.kubeconfig_path, context=self.context
-        ) as factory:
-            yield factory
-
-    def resolved(self, factory: DynamicSharedInformerFactory, resource: str) -> ResolvedResource:
-        """What the server calls the resource."""
-        return factory.discovery.resolve(resource)
-
-    def namespaces_of(
-        self, factory: DynamicSharedInformerFactory, resource: ResolvedResource
-    ) -> Namespaces:
-        """Where to look for a resource's objects."""
-        return self.namespaces_in(factory) if resource.namespaced else [""]
-
-    def namespaces_in(self, place: Placed) -> Namespaces:
+    def namespaces(self, default: str) -> list[str]:
         """Where to look: as kubectl does, in the context's namespace unless told otherwise."""
         if self.all_namespaces:
             return [""]
         if self.namespace:
             return [name.strip() for name in self.namespace.split(",")]
-        return [place.namespace]
+        return [default]
+
+    @contextmanager
+    def connected(self) -> Iterator[Cluster]:
+        """The cluster, for as long as the command runs."""
+        # A command itself says what is wrong: Python would print the log's warnings as well.
+        logging.getLogger("dyninformer").addHandler(logging.NullHandler())
+        with DynamicSharedInformerFactory(
+            kubeconfig=self.kubeconfig_path, context=self.context
+        ) as factory:
+            yield Cluster(self, factory)
+
+
+def with_target(*left_out: str) -> Callable[[Command], Command]:
+    """Replace a command's parameter ``target`` by the options that make one.
+
+    Which objects are meant stands in the place of ``target``, which cluster at the end.
+    ``left_out`` are the options that a command does not have, or has in a form of its own.
+    """
+    hints = get_type_hints(Target, include_extras=True)
+    options = [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=each.default,
+            annotation=hints[each.name],
+        )
+        for each in fields(Target)
+        if each.name not in left_out
+    ]
+    objects = [each for each in options if each.name not in _CLUSTER_OPTIONS]
+    cluster = [each for each in options if each.name in _CLUSTER_OPTIONS]
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run(*args: Any, **given: Any) -> None:
+            target = Target(**{each.name: given.pop(each.name) for each in options})
+            command(*args, target=target, **given)
+
+        own = list(inspect.signature(command, eval_str=True).parameters.values())
+        at = [each.name for each in own].index("target")
+        parameters = [*own[:at], *objects, *own[at + 1 :], *cluster]
+        # typer reads a command's options from its signature.
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that a command is connected to, and the objects there that it is about."""
+
+    target: Target
+    factory: DynamicSharedInformerFactory
+
+    def resolve(self, resource: str) -> ResolvedResource:
+        """What the server calls a resource."""
+        return self.factory.discovery.resolve(resource)
+
+    @property
+    def namespaces(self) -> list[str]:
+        """Where to look for what is namespaced; "" is everywhere."""
+        return self.target.namespaces(self.factory.namespace)
+
+    @property
+    def several_namespaces(self) -> bool:
+        """Whether objects have to be shown with their namespace."""
+        return self.namespaces == [""] or len(self.namespaces) > 1
+
+    def namespaces_of(self, resource: ResolvedResource) -> list[str]:
+        """Where to look for a resource's objects."""
+        return self.namespaces if resource.namespaced else [""]
 
     def informer(
-        self, factory: DynamicSharedInformerFactory, resource: ResolvedResource, **more: Any
+        self, resource: ResolvedResource, *, field_selector: str | None = None
     ) -> GenericInformer:
         """The informer of these objects, not yet started."""
-        return factory.for_resource(
+        return self.factory.for_resource(
             resource.gvr,
-            namespaces=self.namespaces_of(factory, resource),
-            label_selector=self.selector or None,
-            field_selector=self.field_selector or None,
-            **more,
+            namespaces=self.namespaces_of(resource),
+            label_selector=self.target.selector or None,
+            field_selector=field_selector or self.target.field_selector or None,
         )
 
-    def sync(self, factory: DynamicSharedInformerFactory) -> None:
+    def sync(self) -> None:
         """Start, and wait for the first state; on a terminal, show how far it has come.
 
-        What the server refuses is an error at once: asking again would not help a command.
+        What the server refuses is an error at once: another request would not help a command.
         """
-        deadline = time.monotonic() + self.timeout
+        factory = self.factory
+        deadline = time.monotonic() + self.target.request_timeout
         factory.start()
-        with shown_while_syncing(factory, sys.stderr) as refresh:
-            while not factory.wait_for_cache_sync(_LOOK_SECONDS):
+        with sync_progress(factory, sys.stderr) as refresh:
+            while not factory.wait_for_cache_sync(LOOK_SECONDS):
                 refresh()
-                _fail_if_refused(factory)
+                self._fail_if_refused()
                 if time.monotonic() >= deadline:
                     break
         factory.sync(0)
 
+    def _fail_if_refused(self) -> None:
+        for status in self.factory.status().values():
+            if not status.synced and status.trouble in _LASTING:
+                raise CommandError(status.reason, code=_LASTING[status.trouble])
 
-def _fail_if_refused(factory: DynamicSharedInformerFactory) -> None:
-    for status in factory.status().values():
-        if not status.synced and status.trouble in _LASTING:
-            raise CommandError(status.reason, code=_LASTING[status.trouble])
+
+@contextmanager
+def sync_progress(
+    factory: DynamicSharedInformerFactory, where: TextIO
+) -> Iterator[Callable[[], None]]:
+    """A bar per resource that is still read, drawn anew at each call of what this yields.
+
+    Only on a terminal that can be drawn on; it goes when all is read. A bar without a known end
+    moves to and fro.
+    """
+    console = canvas(where)
+    if console is None:
+        yield lambda: None
+        return
+    from rich.progress import (  # noqa: PLC0415 - only a terminal needs it
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+    )
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        tasks = {
+            gvr: progress.add_task(f"reading {gvr}", total=None)
+            for gvr, status in factory.status().items()
+            if not status.synced
+        }
+
+        def refresh() -> None:
+            for gvr, status in factory.status().items():
+                if gvr not in tasks:
+                    continue
+                if status.synced:
+                    progress.update(tasks[gvr], completed=status.objects, total=status.objects)
+                else:
+                    progress.update(tasks[gvr], completed=status.listed, total=status.expected)
+
+        yield refresh
+
+
+class ConnectionNotices:
+    """Says when the cluster is out of reach, since when, and when it is back; for one thread.
+
+    Resources that are lost for one reason, or come back together, are one line.
+    """
+
+    def __init__(self, status: Callable[[], Statuses], say: Say = say) -> None:
+        self._status = status
+        self._say = say
+        self._lost: dict[GroupVersionResource, datetime] = {}
+
+    def look(self) -> None:
+        """Say what has changed since the last look."""
+        statuses = self._status()
+        lost: dict[tuple[str, str], list[str]] = {}
+        back: dict[str, list[str]] = {}
+        for gvr, status in statuses.items():
+            if status.state in _LOST and gvr not in self._lost:
+                self._lost[gvr] = _since(status)
+                lost.setdefault((lost_since(status), status.reason), []).append(gvr.group_resource)
+            elif status.state is InformerState.WATCHING and gvr in self._lost:
+                since = self._lost.pop(gvr)
+                back.setdefault(_clock(since), []).append(gvr.group_resource)
+        for gone in self._lost.keys() - statuses.keys():
+            del self._lost[gone]  # its CRD is gone, and it is no longer followed
+        now = _clock(datetime.now().astimezone())
+        for (what, reason), names in lost.items():
+            self._say(f"{now} {what}: {', '.join(names)}: {visible(reason)}")
+        for moment, names in back.items():
+            self._say(f"{now} connected again: {', '.join(names)}, away since {moment}")
+
+
+def lost_since(status: InformerStatus) -> str:
+    """What is wrong, and since when; nothing if the informer is watching, or about to.
+
+    >>> lost_since(InformerStatus(state=InformerState.WATCHING))
+    ''
+    """
+    words = _LOST.get(status.state)
+    return f"{words} {_clock(_since(status))}" if words else ""
+
+
+def _since(status: InformerStatus) -> datetime:
+    """When the server last said anything; of what it does not serve, when it said so."""
+    if status.state is InformerState.ABSENT and status.since is not None:
+        return status.since
+    return status.last_contact or status.since or datetime.now().astimezone()
+
+
+def _clock(moment: datetime) -> str:
+    return moment.astimezone().strftime("%H:%M:%S")

@@ -1,49 +1,51 @@
-"""``count``: how many objects there are of each kind that a path tells apart."""
+"""``count``: how many objects there are, grouped by what paths find in them."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
 
 import typer
-from rich.console import Console
 
 from dyninformer.cli import arguments
-from dyninformer.cli.connection import Target
-from dyninformer.cli.connection_notices import ConnectionNotices
-from dyninformer.cli.counting import LiveCount
-from dyninformer.cli.event_lines import Line
-from dyninformer.cli.event_loop import say
-from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.cli.arguments import Filter, where_filter
+from dyninformer.cli.connection import LOOK_SECONDS, ConnectionNotices, Target, with_target
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
-from dyninformer.cli.screen import Screen, canvas
-from dyninformer.cli.where import wanted
-from dyninformer.display.tally import Tally
-from dyninformer.display.text import visible
+from dyninformer.cli.terminal import Screen, canvas
+from dyninformer.delivery.events import Event, EventType
+from dyninformer.display.text import Line, visible
+from dyninformer.errors import JSONPathError
+from dyninformer.factory import GenericInformer
+from dyninformer.store.jsonpath import JSONPath, index_text
+from dyninformer.waking import Flag
 
-Paths: TypeAlias = list[str]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Object: TypeAlias = dict[str, Any]
 Rows: TypeAlias = list[list[str]]
 
-_LOOK_SECONDS = 0.2  # between two looks at the connection and at the reader of the pipe
-_REDRAW_SECONDS = 0.1
-_BLOCK_SECONDS = 1.0
-_FORMS = ("table", "csv")
-_NAMESPACE = ".metadata.namespace"
+_REDRAW_SECONDS: Final = 0.1
+_BLOCK_SECONDS: Final = 1.0
+_FORMS: Final = ("table", "csv")
+_NAMESPACE: Final = ".metadata.namespace"
 
 
+@with_target()
 def command(
     resource: arguments.Resource,
     *,
     by: Annotated[
         list[str] | None,
         typer.Option(
-            "--by",
             metavar="PATH",
-            help="What tells the groups apart; also several. By default the namespace.",
-            show_default=False,
+            help="What the objects are grouped by. May be repeated. By default the namespace.",
         ),
     ] = None,
     follow: Annotated[
@@ -51,29 +53,22 @@ def command(
         typer.Option(
             "--watch/--once",
             "-w",
-            help="Follow the cluster, or count once. By default it follows on a terminal alone.",
+            help="Follow the cluster, or count once. By default it follows only on a terminal.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
-        str,
-        typer.Option("-o", "--output", metavar="FORM", help="table or csv."),
+        str, typer.Option("-o", "--output", metavar="FORM", help="table or csv.")
     ] = "table",
-    namespace: arguments.Namespace = None,
-    all_namespaces: arguments.AllNamespaces = False,
-    selector: arguments.Selector = "",
-    field_selector: arguments.FieldSelector = "",
+    target: Target,
     where: arguments.Where = None,
     no_headers: arguments.NoHeaders = False,
-    kubeconfig: arguments.Kubeconfig = None,
-    context: arguments.Context = None,
-    request_timeout: arguments.SyncTimeout = 30.0,
 ) -> None:
     """Count objects by what a path finds in them, live.
 
     On a terminal the table follows the cluster until Ctrl-C. Elsewhere, and with `--once`, it is
-    printed once; with `--watch` it is printed there again, behind a blank line, when a count
-    has changed. The largest group stands first.
+    printed once; with `--watch` it is printed there again, after a blank line, whenever a count
+    has changed. The largest group comes first.
 
     For example:
 
@@ -84,90 +79,139 @@ def command(
     $ dyninformer count ipamblocks --by .spec.affinity --where .spec.affinity!=host:worker-1
     ```
     """
-    paths, fits = by or [_NAMESPACE], wanted(where)
+    paths, fits = by or [_NAMESPACE], where_filter(where)
     tally, form = Tally(paths), Form.parse(output)
     if form.kind not in _FORMS or form.argument:
         raise CommandError(f"-o {output}: give one of {', '.join(_FORMS)}", code=WRONG_USAGE)
     follows = sys.stdout.isatty() if follow is None else follow
-    shape = _Shape(form, paths, headings=not no_headers)
-    target = Target(
-        kubeconfig=kubeconfig,
-        context=context,
-        namespace=namespace,
-        all_namespaces=all_namespaces,
-        selector=selector,
-        field_selector=field_selector,
-        timeout=request_timeout,
-    )
-    with target.connected() as factory:
-        found = target.resolved(factory, resource)
-        informer = target.informer(factory, found)
-        target.sync(factory)
+    printer = _Printer(form, paths, headings=not no_headers)
+    with target.connected() as cluster:
+        informer = cluster.informer(cluster.resolve(resource))
+        cluster.sync()
         if not follows:
             for obj in informer.lister:
                 if fits(obj):
                     tally.add(obj)
-            for line in shape.lines(tally.rows()):
+            for line in printer.lines(tally.rows()):
                 typer.echo(line)
             return
         live_count = LiveCount(informer, tally, fits)
-        look = ConnectionNotices(factory.status, say).look
+        notices = ConnectionNotices(cluster.factory.status)
         console = canvas(sys.stdout)
         if console is not None and form.is_table:
-            _draw(console, live_count, look, paths, str(informer.gvr))
-        _print_blocks(live_count, look, shape)
+            _draw(console, live_count, notices, paths, str(informer.gvr))
+        _print_blocks(live_count, notices, printer)
+
+
+class Tally:
+    """Groups, and how many objects are in each. For one thread at a time.
+
+    A path that finds several values counts as their list, one that finds nothing
+    as ``<none>``.
+
+    >>> tally = Tally([".spec.issuer"])
+    >>> for issuer in "ca", "acme", "ca":
+    ...     tally.add({"spec": {"issuer": issuer}})
+    >>> tally.rows()
+    [['2', 'ca'], ['1', 'acme']]
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = [JSONPath(path) for path in paths]
+        self._counts: Counter[tuple[str, ...]] = Counter()
+
+    def add(self, obj: Object) -> None:
+        """One more."""
+        self._counts[self._group(obj)] += 1
+
+    def remove(self, obj: Object) -> None:
+        """One less. The object is in the state in which it was added, and so of the same group."""
+        group = self._group(obj)
+        self._counts[group] -= 1
+        if self._counts[group] <= 0:
+            del self._counts[group]
+
+    @property
+    def total(self) -> int:
+        """All objects."""
+        return self._counts.total()
+
+    def rows(self) -> Rows:
+        """The number and the values of each group, the largest group first."""
+        ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
+        return [[str(count), *(value or "<none>" for value in group)] for group, count in ordered]
+
+    def _group(self, obj: Object) -> tuple[str, ...]:
+        return tuple(_text(path, obj) for path in self._paths)
+
+
+def _text(path: JSONPath, obj: Object) -> str:
+    try:
+        values = path.values(obj)
+    except JSONPathError:  # the path does not fit this object
+        return ""
+    return ",".join(text for value in values if (text := index_text(value)) is not None)
+
+
+class LiveCount:
+    """A tally that an informer's events keep up to date. Its methods are for one thread."""
+
+    def __init__(self, informer: GenericInformer, tally: Tally, fits: Filter) -> None:
+        self._tally = tally
+        self._lock = threading.Lock()  # guards _tally
+        self._changed = Flag()
+        self._changed.set()
+        self._registration = informer.informer.add_event_handler(
+            on_event=self._count, filter=fits, name="count"
+        )
+
+    def wait_for_all(self) -> None:
+        """Wait until what was there at the beginning has been counted."""
+        self._registration.wait_for_sync()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until there is something that `rows` has not returned."""
+        return self._changed.wait(timeout)
+
+    def rows(self) -> tuple[Rows, int]:
+        """The groups now, and how many objects there are."""
+        self._changed.clear()  # first: what changes from here on is for the next call
+        with self._lock:
+            return self._tally.rows(), self._tally.total
+
+    def _count(self, event: Event) -> None:
+        """On the handler's thread."""
+        with self._lock:
+            if event.type is EventType.ADDED:
+                self._tally.add(event.object)
+            elif event.type is EventType.DELETED:
+                self._tally.remove(event.object)
+            elif event.type is EventType.UPDATED and event.old is not None:
+                self._tally.remove(event.old)
+                self._tally.add(event.object)
+        self._changed.set()
 
 
 def _draw(
-    console: Console, live_count: LiveCount, look: Callable[[], None], paths: Paths, name: str
+    console: Console,
+    live_count: LiveCount,
+    notices: ConnectionNotices,
+    paths: list[str],
+    name: str,
 ) -> NoReturn:
     """Draw the table anew when something has changed, until somebody interrupts."""
     from rich.live import Live  # noqa: PLC0415 - only a terminal needs it
 
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            look()
-            if live_count.wait(_LOOK_SECONDS):
+            notices.look()
+            if live_count.wait(LOOK_SECONDS):
                 rows, total = live_count.rows()
                 live.update(_drawn(paths, rows, f"{name}: {total}"), refresh=True)
                 time.sleep(_REDRAW_SECONDS)  # a storm of events is one picture
 
 
-def _print_blocks(live_count: LiveCount, look: Callable[[], None], shape: _Shape) -> NoReturn:
-    """Print the whole table, and again when the counts have changed."""
-    screen = Screen()
-    live_count.wait_for_all()
-    before: Rows | None = None
-    while True:
-        look()
-        screen.check_reader()
-        if not live_count.wait(_LOOK_SECONDS):
-            continue
-        rows, _ = live_count.rows()
-        if rows != before:
-            lines = shape.lines(rows)
-            screen.show(Line(line) for line in (lines if before is None else ["", *lines]))
-            before = rows
-            time.sleep(_BLOCK_SECONDS)  # a storm of events is one block
-        else:
-            time.sleep(_REDRAW_SECONDS)
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """How counts are printed where they are not drawn."""
-
-    form: Form
-    paths: Paths
-    headings: bool
-
-    def lines(self, rows: Rows) -> list[str]:
-        """The whole table."""
-        table = self.form.rows(["count", *map(_heading, self.paths)], show_headings=self.headings)
-        return table.lines(rows)
-
-
-def _drawn(paths: Paths, rows: list[list[str]], caption: str) -> Any:
+def _drawn(paths: list[str], rows: Rows, caption: str) -> Any:
     from rich import box  # noqa: PLC0415 - only a terminal needs it
     from rich.table import Table as RichTable  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415 - what is in it is never markup
@@ -181,6 +225,40 @@ def _drawn(paths: Paths, rows: list[list[str]], caption: str) -> Any:
     return table
 
 
+def _print_blocks(live_count: LiveCount, notices: ConnectionNotices, printer: _Printer) -> NoReturn:
+    """Print the whole table, and again when the counts have changed."""
+    screen = Screen()
+    live_count.wait_for_all()
+    before: Rows | None = None
+    while True:
+        notices.look()
+        screen.check_reader()
+        if not live_count.wait(LOOK_SECONDS):
+            continue
+        rows, _ = live_count.rows()
+        if rows != before:
+            lines = printer.lines(rows)
+            screen.show(Line(line) for line in (lines if before is None else ["", *lines]))
+            before = rows
+            time.sleep(_BLOCK_SECONDS)  # a storm of events is one block
+        else:
+            time.sleep(_REDRAW_SECONDS)
+
+
+@dataclass(frozen=True)
+class _Printer:
+    """How counts are printed where they are not drawn."""
+
+    form: Form
+    paths: list[str]
+    headings: bool
+
+    def lines(self, rows: Rows) -> list[str]:
+        """The whole table."""
+        headings = ["count", *map(_heading, self.paths)]
+        return self.form.table(headings, show_headings=self.headings).lines(rows)
+
+
 def _heading(path: str) -> str:
-    """The last name in a path, as in ``.spec.issuerRef.name``: issuerRef.name says more."""
+    """The last names of a path: of ``.spec.issuerRef.name`` it is issuerRef.name."""
     return path.strip("{}$").lstrip(".").removeprefix("spec.").removeprefix("metadata.")

@@ -6,41 +6,40 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Annotated, TypeAlias
+from itertools import chain
+from typing import Annotated
 
 import typer
 
-from dyninformer.cli import arguments, completion
-from dyninformer.cli.check_idle import held
-from dyninformer.cli.check_resource import Found, ResourceChecks, broken_groups
-from dyninformer.cli.check_server import ServerChecks
-from dyninformer.cli.check_stream import StreamChecks
-from dyninformer.cli.check_versions import installed_versions
-from dyninformer.cli.connection import Target
-from dyninformer.cli.event_lines import Line, Lines
-from dyninformer.cli.failing import FAILED, UNREACHABLE, WRONG_USAGE, CommandError
+from dyninformer.cli import completion
+from dyninformer.cli.connection import Target, with_target
+from dyninformer.cli.errors import FAILED, UNREACHABLE, WRONG_USAGE, CommandError
 from dyninformer.cli.findings import Finding, Level, failed_by, ok
-from dyninformer.cli.probes import Probes
-from dyninformer.cli.screen import Screen
+from dyninformer.cli.resource_checks import (
+    CollectionChecks,
+    Probes,
+    ResourceChecks,
+    broken_groups,
+    idle_watch,
+)
+from dyninformer.cli.server_checks import ServerChecks, installed_versions
+from dyninformer.cli.terminal import Screen
 from dyninformer.discovery import Discovery
-from dyninformer.display.text import visible
+from dyninformer.display.text import Line, visible
 from dyninformer.errors import ConfigError
 from dyninformer.watching.source import Source
-
-Words: TypeAlias = list[str]
-Findings: TypeAlias = list[Finding]
 
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 _FORMS = ("text", "json")
 
 
+@with_target("selector", "field_selector", "request_timeout")
 def command(
     resources: Annotated[
-        Words | None,
+        list[str] | None,
         typer.Argument(
             metavar="RESOURCE...",
-            help="Any spelling, also several. Without one only the server is looked at.",
-            show_default=False,
+            help="Any spelling, also several. Without one, only the server is checked.",
             autocompletion=completion.resources,
         ),
     ] = None,
@@ -50,18 +49,15 @@ def command(
         typer.Option(
             "--watch-for",
             metavar="SECONDS",
-            help="Hold a watch for so long, to see whether something cuts it when it is idle.",
+            help="Hold a watch for so long, to see whether something cuts it while it is idle.",
             min=0,
             show_default=False,
         ),
     ] = 0.0,
-    namespace: arguments.Namespace = None,
-    all_namespaces: arguments.AllNamespaces = False,
+    target: Target,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FORM", help="text or json.")
     ] = "text",
-    kubeconfig: arguments.Kubeconfig = None,
-    context: arguments.Context = None,
     request_timeout: Annotated[
         float, typer.Option("--request-timeout", help="Seconds to wait for each answer.")
     ] = 10.0,
@@ -70,7 +66,7 @@ def command(
 
     A line per check: the configuration, connection, certificate and proxy, credentials, clocks,
     versions, the API groups; and of each resource its CRD, your rights, a list, a watch,
-    streaming lists, bookmarks. What is not ok has a fix below it. No token is ever shown.
+    streaming lists, bookmarks. Below whatever is not ok stands a fix. No token is ever shown.
 
     Exit codes: 0 nothing FAILs; 1 something does; 2 wrong usage; 3 the server cannot be reached
     or refuses.
@@ -86,12 +82,9 @@ def command(
     """
     if output not in _FORMS:
         raise CommandError(f"-o {output}: give one of {', '.join(_FORMS)}", code=WRONG_USAGE)
-    target = Target(
-        kubeconfig=kubeconfig, context=context, namespace=namespace, all_namespaces=all_namespaces
-    )
-    findings: Findings = []
+    findings: list[Finding] = []
     screen = Screen()
-    for finding in _Examination(target, request_timeout, watch_for).run(resources or []):
+    for finding in _examination(target, resources or [], request_timeout, watch_for):
         findings.append(finding)
         if output == "text":
             screen.show(_lines(finding))
@@ -106,57 +99,53 @@ def command(
         raise typer.Exit(UNREACHABLE if any(each.refused for each in failed) else FAILED)
 
 
-class _Examination:
+def _examination(
+    target: Target, spellings: list[str], patience: float, watch_for: float
+) -> Iterator[Finding]:
     """All checks, in the order in which one builds on the other."""
-
-    def __init__(self, target: Target, patience: float, watch_for: float) -> None:
-        self._target = target
-        self._patience = patience
-        self._watch_for = watch_for
-
-    def run(self, spellings: Words) -> Iterator[Finding]:
-        """What each check found."""
-        yield from installed_versions()
-        target = self._target
-        try:
-            source = Source(kubeconfig=target.kubeconfig_path, context=target.context)
-        except ConfigError as error:
-            yield failed_by("configuration", error)
+    yield from installed_versions()
+    try:
+        source = Source(kubeconfig=target.kubeconfig_path, context=target.context)
+    except ConfigError as error:
+        yield failed_by("configuration", error)
+        return
+    with closing(source):
+        yield ok("configuration", visible(f"{source.origin}, namespace {source.namespace}"))
+        server = ServerChecks(source, patience)
+        yield from server.run()
+        if not server.reached:
             return
-        with closing(source):
-            spaces = target.namespaces_in(source)
-            yield ok("configuration", visible(f"{source.origin}, namespace {source.namespace}"))
-            server = ServerChecks(source, self._patience)
-            yield from server.run()
-            if not server.reached:
-                return
-            discovery = Discovery(source)
-            yield from broken_groups(discovery)
-            for spelling in spellings:
-                checks = ResourceChecks(source, discovery, server.user, self._patience)
-                for finding in self._resource(source, checks, spelling, spaces):
-                    yield replace(finding, resource=spelling)
-
-    def _resource(
-        self, source: Source, checks: ResourceChecks, spelling: str, spaces: Words
-    ) -> Iterator[Finding]:
-        yield from checks.run(spelling, spaces)
-        if checks.found is not None:
-            yield from self._requests(source, checks.found)
-
-    def _requests(self, source: Source, found: Found) -> Iterator[Finding]:
-        for space in found.may("list"):
-            probes = Probes(source, found.resource.gvr, space, self._patience)
-            stream = StreamChecks(probes, space)
-            yield from stream.listing()
-            if space not in found.may("watch"):
-                continue
-            yield from stream.watching()
-            if self._watch_for > 0:
-                yield from held(probes, stream.version, self._watch_for)
+        discovery = Discovery(source)
+        yield from broken_groups(discovery)
+        for spelling in spellings:
+            checks = ResourceChecks(source, discovery, server.user, patience)
+            findings = chain(
+                checks.run(spelling, target.namespaces(source.namespace)),
+                _collections(source, checks, patience, watch_for),
+            )
+            for finding in findings:
+                yield replace(finding, resource=spelling)
 
 
-def _lines(finding: Finding) -> Lines:
+def _collections(
+    source: Source, checks: ResourceChecks, patience: float, watch_for: float
+) -> Iterator[Finding]:
+    """Of the resource that was found, the requests that an informer makes for its objects."""
+    found = checks.found
+    if found is None:
+        return
+    for space in found.may("list"):
+        probes = Probes(source, found.resource.gvr, space, patience)
+        collection = CollectionChecks(probes, space)
+        yield from collection.listing()
+        if space not in found.may("watch"):
+            continue
+        yield from collection.watching()
+        if watch_for > 0:
+            yield from idle_watch(probes, collection.version, watch_for)
+
+
+def _lines(finding: Finding) -> Iterator[Line]:
     """A line, and below it the fix."""
     level = finding.level.value
     text = visible(f"{finding.check}: {finding.found}")

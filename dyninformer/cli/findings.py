@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
 from dyninformer.watching.reasons import short
 from dyninformer.watching.transport import JsonReply
-
-Record: TypeAlias = dict[str, Any]
 
 _REFUSALS = (401, 403)
 
@@ -24,7 +22,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor's."""
+    """One line of the doctor's report."""
 
     check: str
     level: Level
@@ -35,7 +33,7 @@ class Finding:
     resource: str = ""
     """As it was spelled; "" if it is about the server, or about what is installed here."""
 
-    def record(self) -> Record:
+    def record(self) -> dict[str, Any]:
         """The same for programs."""
         return {**asdict(self), "level": self.level.value}
 
@@ -56,17 +54,17 @@ def fail(check: str, found: str, fix: str, *, refused: bool = False) -> Finding:
 
 
 def failed_by(check: str, error: Exception, *, refused: bool = True) -> Finding:
-    """An error of the library's: its first sentence says what happened, the others what to do."""
+    """An error of the library: its first sentence says what happened, the others what to do."""
     found, stop, fix = str(error).replace("\n", " ").partition(". ")
     return fail(check, found + stop.rstrip(), fix or _ANOTHER, refused=refused)
 
 
 def denied(check: str, what: str, status: int, message: str, fix: str = "") -> Finding:
-    """The server answered, and not with what was asked for."""
-    said = f": {short(message)}" if message else ""
+    """The server answered with something else than what was asked for."""
+    why = f": {short(message)}" if message else ""
     return fail(
         check,
-        f"{what}: the server answers {status}{said}",
+        f"{what}: the server answers {status}{why}",
         fix or _FIXES.get(status, "Look into the log of the API server."),
         refused=status in _REFUSALS,
     )

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dyninformer import __version__
-from dyninformer.cli.failing import reported
+from dyninformer.cli.errors import reported
 
 _EPILOG = (
     "Exit codes: 0 done; 1 not met, not found, or failed; 2 wrong usage; 3 the server cannot be "
@@ -21,29 +21,29 @@ _EPILOG = (
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A subcommand as the list of commands shows it; its module has a function ``command``."""
+class Subcommand:
+    """A line in the list of commands; its module has a function ``command``."""
 
     module: str
     help: str
 
 
 COMMANDS = {
-    "get": Listed("get", "Show objects, once or as they change."),
-    "watch": Listed("watch", "Show what changes, as it changes."),
-    "wait": Listed("wait", "Wait until objects meet a condition."),
-    "count": Listed("count", "Count objects by what a path finds in them, live."),
-    "doctor": Listed("doctor", "Say why a watch does not work."),
-    "record": Listed("record", "Keep what happens in a file, to be played again."),
-    "replay": Listed("replay", "Play a recording on an API server of its own."),
-    "serve": Listed("serve", "Serve YAML and JSON files as a read-only API."),
-    "demo": Listed("demo", "See it work, on a cluster in this process."),
-    "resources": Listed("resources", "List what the server has, with every spelling."),
+    "get": Subcommand("get", "Show objects, once or as they change."),
+    "watch": Subcommand("watch", "Show what changes, as it changes."),
+    "wait": Subcommand("wait", "Wait until objects meet a condition."),
+    "count": Subcommand("count", "Count objects by what a path finds in them, live."),
+    "doctor": Subcommand("doctor", "Say why a watch does not work."),
+    "record": Subcommand("record", "Keep what happens in a file, to be played again."),
+    "replay": Subcommand("replay", "Play a recording on an API server of its own."),
+    "serve": Subcommand("serve", "Serve YAML and JSON files as a read-only API."),
+    "demo": Subcommand("demo", "See it work, on a cluster in this process."),
+    "resources": Subcommand("resources", "List what the server has, with every spelling."),
 }
 
 
 class LazyGroup(TyperGroup):
-    """Imports a subcommand's module when it is called: ``--help`` shall cost nothing."""
+    """Imports a subcommand's module only when it is called, so that ``--help`` costs little."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The subcommands, in the order in which one meets them."""
@@ -53,18 +53,18 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
         """What the list of commands shows: a name and a line of help."""
         del ctx
-        listed = COMMANDS.get(cmd_name)
-        return TyperCommand(cmd_name, help=listed.help) if listed else None
+        found = COMMANDS.get(cmd_name)
+        return TyperCommand(cmd_name, help=found.help) if found else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is called, with its arguments."""
         if args and args[0] in COMMANDS:
-            return args[0], loaded(args[0]), args[1:]
+            return args[0], load_command(args[0]), args[1:]
         return super().resolve_command(ctx, args)
 
 
-def loaded(name: str) -> Any:
-    """The whole subcommand, from its module; its failures are told as `failing` says."""
+def load_command(name: str) -> Any:
+    """The whole subcommand, from its module; its failures are reported as `errors` says."""
     command: Callable[..., None] = import_module(f"dyninformer.cli.{COMMANDS[name].module}").command
 
     @wraps(command)

@@ -1,4 +1,4 @@
-"""``-o``: the form in which objects are printed, checked before anything is asked."""
+"""``-o``: the form in which objects are printed, checked before any request is made."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display import forms
 from dyninformer.display.columns import Column, Columns, custom_columns, row, table_columns
-from dyninformer.display.quoting import CsvTable
-from dyninformer.display.table import Table
+from dyninformer.display.table import CsvTable, Table
 from dyninformer.store.jsonpath import JSONPath
 
 Object: TypeAlias = dict[str, Any]
 Objects: TypeAlias = list[Object]
-Headings: TypeAlias = list[str]
-Found: TypeAlias = Sequence[tuple[ResolvedResource, Objects]]
+
 
 _PLAIN = ("table", "wide", "csv", "yaml", "json", "ndjson", "name")
 _WITH_ARGUMENT = ("jsonpath", "custom-columns", "csv")
@@ -29,15 +27,18 @@ class Form:
 
     kind: str
     argument: str = ""
+    template: JSONPath | None = None
+    """The argument of ``jsonpath=``, read."""
 
     @classmethod
     def parse(cls, text: str) -> Form:
         """What ``-o`` was given."""
         kind, _, argument = text.partition("=")
         if kind in _WITH_ARGUMENT and argument:
-            form = cls(kind, argument)
-            JSONPath.template(argument) if kind == "jsonpath" else custom_columns(argument)
-            return form
+            if kind == "jsonpath":
+                return cls(kind, argument, JSONPath.template(argument))
+            custom_columns(argument)  # what cannot be read is refused here
+            return cls(kind, argument)
         if text not in _PLAIN:
             raise CommandError(
                 f"-o {text}: give one of {', '.join(_PLAIN)}, jsonpath=TEMPLATE, "
@@ -48,18 +49,28 @@ class Form:
 
     @property
     def is_table(self) -> bool:
-        """People read it, and want to be told of nothing; programs get an empty list."""
+        """It is for people, who are told if there is nothing; programs get an empty list."""
         return self.kind in ("table", "wide")
 
     @property
     def is_tabular(self) -> bool:
-        """It has columns, of one resource or of any."""
+        """It has columns: those of a resource, or its own."""
         return self.is_table or self.kind in ("custom-columns", "csv")
 
-    def rows(self, headings: Headings, *, show_headings: bool) -> Table | CsvTable:
+    def table(self, headings: list[str], *, show_headings: bool) -> Table | CsvTable:
         """An empty table of this form."""
-        kind = CsvTable if self.kind == "csv" else Table
-        return kind(headings, show_headings=show_headings)
+        table = CsvTable if self.kind == "csv" else Table
+        return table(headings, show_headings=show_headings)
+
+    def text(self, objects: Objects, *, one: bool) -> str:
+        """Objects in a form that has no columns: one object itself, or all of them."""
+        if self.template is not None:
+            return forms.as_jsonpath(self.template, objects, one=one)
+        if self.kind == "yaml":
+            return forms.as_yaml(objects, one=one)
+        if self.kind == "json":
+            return forms.as_json(objects, one=one)
+        return "\n".join(map(forms.as_ndjson, objects))
 
     def columns(
         self,
@@ -89,13 +100,13 @@ class Form:
 def printed(
     form: Form,
     discovery: Discovery,
-    found: Found,
+    found: Sequence[tuple[ResolvedResource, Objects]],
     *,
     one: bool,
     headings: bool,
     with_namespace: bool,
 ) -> str:
-    """The objects of each resource, in a form; ``one``: asked for by a single name."""
+    """The objects of each resource, in a form; ``one``: a single name was asked for."""
     if form.is_tabular:
         tables = []
         for resource, objects in found:
@@ -104,20 +115,14 @@ def printed(
             columns = form.columns(
                 discovery, resource, with_namespace=with_namespace, with_kind=len(found) > 1
             )
-            table = form.rows([each.heading for each in columns], show_headings=headings)
+            table = form.table([each.heading for each in columns], show_headings=headings)
             tables.append("\n".join(table.lines(row(columns, obj) for obj in objects)))
         return ("\n\n" if form.is_table else "\n").join(tables)
-    objects = [forms.without_managed_fields(obj) for _, each in found for obj in each]
-    if form.kind == "yaml":
-        return forms.as_yaml(objects, one=one)
-    if form.kind == "json":
-        return forms.as_json(objects, one=one)
-    if form.kind == "jsonpath":
-        return forms.as_jsonpath(JSONPath.template(form.argument), objects, one=one)
     if form.kind == "name":
         names = [_full_name(resource)(obj) for resource, each in found for obj in each]
         return "\n".join(names)
-    return "\n".join(map(forms.as_ndjson, objects))
+    objects = [forms.without_managed_fields(obj) for _, each in found for obj in each]
+    return form.text(objects, one=one)
 
 
 def _full_name(resource: ResolvedResource) -> Callable[[Object], str]:

@@ -7,87 +7,73 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, TypeAlias
-
-import typer
+from typing import Annotated, Final
 
 from dyninformer.cli import arguments
-from dyninformer.cli.choosing import ADDED, DELETED, MODIFIED, shown_as
-from dyninformer.cli.connection import Target
-from dyninformer.cli.connection_notices import ConnectionNotices
-from dyninformer.cli.durations import seconds
-from dyninformer.cli.event_source import EventSource, Watched
-from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.cli.arguments import Filter, seconds, where_filter
+from dyninformer.cli.connection import Cluster, Target, with_target
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
+from dyninformer.cli.events import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+    EventSource,
+    Received,
+    received_events,
+    watch_type,
+)
 from dyninformer.cli.recording import (
-    Column,
-    Line,
-    Recorder,
-    Resource,
+    ColumnDefinition,
+    RecordingLine,
+    RecordingWriter,
+    ResourceDefinition,
     now,
     require_replaceable,
 )
-from dyninformer.cli.signals import Ending, ended_by_signals
-from dyninformer.cli.where import Wanted, wanted
+from dyninformer.cli.terminal import Shutdown, say, shutdown_on_signals
 from dyninformer.delivery.events import Event
 from dyninformer.discovery import Discovery
-from dyninformer.display.text import visible
+from dyninformer.display.text import counted, visible
 from dyninformer.errors import DynInformerError, UnreachableError
-from dyninformer.factory import DynamicSharedInformerFactory
 from dyninformer.resource import GroupVersionResource
 
-Keys: TypeAlias = set[tuple[GroupVersionResource, str]]
-Known: TypeAlias = set[GroupVersionResource]
+_action_option: Final = arguments.panel("What is done")
 
-_LOOK_SECONDS = 0.2  # between two looks at the connection and at who wants an end
-_FLUSH_SECONDS = 0.5  # that a recorder which is killed loses
-_FLUSH_LINES = 500
-_SECRETS = GroupVersionResource("", "v1", "secrets")
+_FLUSH_SECONDS: Final = 0.5  # that a recorder which is killed loses
+_FLUSH_LINES: Final = 500
+_SECRETS: Final = GroupVersionResource("", "v1", "secrets")
 
 
+@with_target()
 def command(
     resources: arguments.Resources,
     *,
     output: Annotated[
         Path,
-        typer.Option(
+        _action_option(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to: FILE.ndjson.zst, or FILE.ndjson for plain text.",
-            rich_help_panel="What is done",
-            show_default=False,
+            help="FILE.ndjson.zst, or FILE.ndjson for plain text.",
         ),
     ],
     length: Annotated[
         str | None,
-        typer.Option(
+        _action_option(
             "--for",
             metavar="DURATION",
-            help="End after 30, 30s, 5m or 1h30m; else with Ctrl-C.",
-            rich_help_panel="What is done",
-            show_default=False,
+            help="End after 30, 30s, 5m or 1h30m; otherwise with Ctrl-C.",
         ),
     ] = None,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Replace a file that is there.", rich_help_panel="What is done"
-        ),
-    ] = False,
-    namespace: arguments.Namespace = None,
-    all_namespaces: arguments.AllNamespaces = False,
-    selector: arguments.Selector = "",
-    field_selector: arguments.FieldSelector = "",
+    force: Annotated[bool, _action_option("--force", help="Replace a file that exists.")] = False,
+    target: Target,
     where: arguments.Where = None,
-    kubeconfig: arguments.Kubeconfig = None,
-    context: arguments.Context = None,
-    request_timeout: arguments.SyncTimeout = 30.0,
 ) -> None:
     """Keep what happens in a file, to be played again.
 
     The file begins with what is there, and goes on with each change and its time, through
-    restarts of the server and deletions of CRDs. Only you can read it; what is written can be
-    read even if the recorder is killed. `dyninformer replay` plays it.
+    restarts of the server and deletions of CRDs. Only you can read the file, and what has been
+    written can be read even if the recorder is killed. `dyninformer replay` plays it.
 
     Exit codes: 0 the time is over; 2 wrong usage; 3 the server cannot be reached or refuses;
     130 interrupted, which is a good end too, and 143 terminated.
@@ -100,134 +86,113 @@ def command(
     $ dyninformer record cert -A --where .metadata.name=shop -o shop.ndjson --force --for 1
     ```
     """
-    fits = wanted(where) if where else None
-    until = seconds(length) if length is not None else math.inf
+    fits = where_filter(where) if where else None
+    duration = seconds(length) if length is not None else math.inf
     path = output.expanduser()
     require_replaceable(path)
     if not force and os.path.lexists(path):
-        raise CommandError(f"{path} is there already: give --force to replace it", code=WRONG_USAGE)
-    target = Target(
-        kubeconfig=kubeconfig,
-        context=context,
-        namespace=namespace,
-        all_namespaces=all_namespaces,
-        selector=selector,
-        field_selector=field_selector,
-        timeout=request_timeout,
-    )
-    with target.connected() as factory:
-        source = EventSource(target, factory, resources)
-        source.begin(_say)
+        raise CommandError(f"{path} exists already: give --force to replace it", code=WRONG_USAGE)
+    with target.connected() as cluster:
+        source = EventSource(cluster, resources)
+        source.begin(say)
         first = source.followed
-        described = tuple(_described(factory.discovery, gvr) for gvr in first)
-        with Recorder(path, described, force=force) as recorder, ended_by_signals() as ending:
-            recording = _Recording(factory, source, fits, recorder, set(first))
-            recording.warn(first)
+        described = tuple(_described(cluster.factory.discovery, gvr) for gvr in first)
+        with (
+            RecordingWriter(path, described, force=force) as writer,
+            shutdown_on_signals() as shutdown,
+        ):
+            recorder = _Recorder(cluster, fits, writer, set(first))
+            _warn_of_secrets(first)
             try:
-                recording.run(until, ending)
+                recorder.run(source, duration, shutdown)
             finally:
-                _say(recording.summary(path))
-            ending.exit()
+                say(
+                    f"{counted(recorder.events, 'event')} of "
+                    f"{counted(len(recorder.keys), 'object')}, "
+                    f"{counted(writer.written, 'byte')} in {visible(str(path))}"
+                )
+            shutdown.exit()
 
 
 @dataclass
-class _Recording:
-    """The loop, on the command's own thread."""
+class _Recorder:
+    """Writes events as lines, on the command's own thread."""
 
-    factory: DynamicSharedInformerFactory
-    source: EventSource
-    fits: Wanted | None
-    recorder: Recorder
-    known: Known
-    keys: Keys = field(default_factory=set)
+    cluster: Cluster
+    fits: Filter | None
+    writer: RecordingWriter
+    known: set[GroupVersionResource]
+    keys: set[tuple[GroupVersionResource, str]] = field(default_factory=set)
     events: int = 0
 
-    def run(self, length: float, ending: Ending) -> None:
+    def run(self, source: EventSource, length: float, shutdown: Shutdown) -> None:
         """Record until the time is over, or somebody wants an end."""
-        notices = ConnectionNotices(self.factory.status, _say)
-        until = time.monotonic() + length
-        looked = flushed = -math.inf
-        waiting = 0
-        while not ending.asked:
+        flushed, waiting = -math.inf, 0
+        for received in received_events(self.cluster, source, length):
             moment = time.monotonic()
-            if moment - looked >= _LOOK_SECONDS:
-                looked = moment
-                notices.look()
-                self.source.look(_say)
-            watched = self.source.get(min(_LOOK_SECONDS, until - moment))
-            if watched is not None:
-                self._keep(watched)
+            if received is not None:
+                self._write(received)
                 waiting += 1
             if waiting and (waiting >= _FLUSH_LINES or moment - flushed >= _FLUSH_SECONDS):
-                self.recorder.flush()
+                self.writer.flush()
                 waiting, flushed = 0, moment
-            # What was there already is kept whole.
-            if time.monotonic() >= until and (watched is None or not watched.first):
+            if shutdown.requested:
                 break
-        self.recorder.close(events=self.events, objects=len(self.keys))
+        self.writer.close(events=self.events, objects=len(self.keys))
 
-    def warn(self, gvrs: list[GroupVersionResource]) -> None:
-        """Say what a recording of these should be kept for oneself."""
-        if _SECRETS in gvrs:
-            _say("warning: Secrets are recorded with what they hold; only you can read the file")
-
-    def summary(self, path: Path) -> str:
-        """What has been recorded."""
-        return (
-            f"{_counted(self.events, 'event')} of {_counted(len(self.keys), 'object')}, "
-            f"{_counted(self.recorder.written, 'byte')} in {visible(str(path))}"
-        )
-
-    def _keep(self, watched: Watched) -> None:
-        event = watched.event
+    def _write(self, received: Received) -> None:
+        event = received.event
         if event.gvr not in self.known:
             self.known.add(event.gvr)
-            self.warn([event.gvr])
-            resource = _described(self.factory.discovery, event.gvr, event)
-            self.recorder.write(Line(now(), "RESOURCE", resource=resource))
-        type_ = shown_as(event, self.fits)
+            _warn_of_secrets([event.gvr])
+            resource = _described(self.cluster.factory.discovery, event.gvr, event)
+            self.writer.write(RecordingLine(now(), "RESOURCE", resource=resource))
+        type_ = watch_type(event, self.fits)
         if type_ is None:
             return
-        gvr, when = str(event.gvr), watched.when
+        gvr, when = str(event.gvr), received.when
         if type_ == MODIFIED and event.recreated:
             # A server never changes a uid: one object went, and another came.
-            self.recorder.write(Line(when, DELETED, gvr, missed=True, object=event.old or {}))
+            old = event.old or {}
+            self.writer.write(RecordingLine(when, DELETED, gvr, missed=True, object=old))
             type_ = ADDED
         missed = type_ == DELETED and event.final_state_unknown
-        line = Line(when, type_, gvr, initial=watched.first, missed=missed, object=event.object)
-        self.recorder.write(line)
+        self.writer.write(
+            RecordingLine(
+                when, type_, gvr, initial=received.existing, missed=missed, object=event.object
+            )
+        )
         self.keys.add((event.gvr, event.key))
         self.events += 1
 
 
+def _warn_of_secrets(gvrs: list[GroupVersionResource]) -> None:
+    if _SECRETS in gvrs:
+        say("warning: Secrets are recorded with what they hold; only you can read the file")
+
+
 def _described(
     discovery: Discovery, gvr: GroupVersionResource, event: Event | None = None
-) -> Resource:
+) -> ResourceDefinition:
     """What a server must know to serve the resource; of one that is gone, what the event says."""
     try:
         found = discovery.resolve(f"{gvr.group_version}/{gvr.resource}")
     except DynInformerError:
         if event is None:
             raise
-        return Resource(str(gvr), str(event.object.get("kind", "")), bool(event.namespace))
+        return ResourceDefinition(
+            str(gvr), str(event.object.get("kind", "")), bool(event.namespace)
+        )
     try:
         columns = discovery.columns(gvr)
     except UnreachableError:
         columns = ()
-    return Resource(
+    return ResourceDefinition(
         str(gvr),
         found.kind,
         found.namespaced,
         found.singular,
         found.short_names,
         found.categories,
-        tuple(Column(*each) for each in columns),
+        tuple(ColumnDefinition(*each) for each in columns),
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)

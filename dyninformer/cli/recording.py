@@ -11,29 +11,32 @@ import json
 import os
 import stat
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, Final, Self, TypeAlias
 
 import msgspec
 import zstandard
 
-from dyninformer.cli.failing import CommandError
+from dyninformer.cli.errors import CommandError
 from dyninformer.resource import GroupVersionResource
-
-FORMAT: Final = "dyninformer-recording"
-VERSION: Final = 1
-
-_FRAME_BYTES: Final = 8 << 20  # of plain text; a frame has a checksum, and can be read alone
+from dyninformer.store.jsonpath.document import decoded
 
 Object: TypeAlias = dict[str, Any]
-Texts: TypeAlias = tuple[str, ...]
-Resources: TypeAlias = "tuple[Resource, ...]"
 Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
+_FORMAT: Final = "dyninformer-recording"
+_VERSION: Final = 1
+_FRAME_BYTES: Final = 8 << 20  # of plain text; a frame has a checksum, and can be read alone
+_CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
+_LINE_BYTES: Final = 64 << 20  # no object is as large: a file that has such a line is none of ours
+_CHUNK: Final = 4096  # before the place where a file is broken, as much may be lost
+_NO_LINE: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, CommandError)
+_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
-class Column(msgspec.Struct, frozen=True, omit_defaults=True):
+
+class ColumnDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """A printer column, as the CRD declared it."""
 
     name: str
@@ -42,16 +45,16 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     priority: int = 0
 
 
-class Resource(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class ResourceDefinition(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What a server must know of a resource to serve it."""
 
     gvr: str
     kind: str
     namespaced: bool
     singular: str = ""
-    short_names: Texts = ()
-    categories: Texts = ()
-    columns: tuple[Column, ...] = ()
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    columns: tuple[ColumnDefinition, ...] = ()
 
     @property
     def parsed(self) -> GroupVersionResource:
@@ -62,13 +65,13 @@ class Resource(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The first line."""
 
-    format: str = FORMAT
-    version: int = VERSION
+    format: str = _FORMAT
+    version: int = _VERSION
     time: Moment
-    resources: Resources
+    resources: tuple[ResourceDefinition, ...]
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class RecordingLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """Any other line."""
 
     time: Moment
@@ -79,18 +82,20 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     missed: bool = False
     """A deletion that nobody saw: this may not be the object's last state."""
     object: Object = {}
-    resource: Resource | None = None
+    resource: ResourceDefinition | None = None
     events: int = 0
     objects: int = 0
 
 
-class Recorder:
+class RecordingWriter:
     """Writes a recording that only its owner can read. For one thread.
 
     What `flush` has written can be read, whatever becomes of this process.
     """
 
-    def __init__(self, path: Path, resources: Resources, *, force: bool) -> None:
+    def __init__(
+        self, path: Path, resources: tuple[ResourceDefinition, ...], *, force: bool
+    ) -> None:
         if force:
             require_replaceable(path)
             path.unlink(missing_ok=True)
@@ -100,12 +105,13 @@ class Recorder:
         self._waiting = bytearray()
         self.written = 0
         """Bytes in the file."""
-        self._put(Header(time=now(), resources=resources))
+        self.write(Header(time=now(), resources=resources))
         self.flush()
 
-    def write(self, line: Line) -> None:
+    def write(self, line: Header | RecordingLine) -> None:
         """Keep a line, for the next `flush`."""
-        self._put(line)
+        self._waiting += _encoded(line)
+        self._waiting += b"\n"
 
     def flush(self) -> None:
         """Have everything in the file."""
@@ -117,7 +123,7 @@ class Recorder:
 
     def close(self, *, events: int, objects: int) -> None:
         """Write the end, and close the file."""
-        self._put(Line(now(), "END", events=events, objects=objects))
+        self.write(RecordingLine(now(), "END", events=events, objects=objects))
         self.flush()
         if self._packer is not None:
             self._append(self._packer.end())
@@ -127,17 +133,8 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
-
-    def _put(self, line: Header | Line) -> None:
-        self._waiting += _encoded(line)
-        self._waiting += b"\n"
 
     def _append(self, data: bytes) -> None:
         view = memoryview(data)
@@ -169,13 +166,13 @@ class _Packer:
 
 
 def require_replaceable(path: Path) -> None:
-    """CommandError unless the path is free, or a file of the ordinary kind."""
+    """CommandError unless the path is free, or names an ordinary file."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        raise CommandError(f"{path} is no ordinary file, and is not replaced")
+        raise CommandError(f"{path} is not an ordinary file, and is not replaced")
 
 
 def now() -> datetime:
@@ -183,8 +180,127 @@ def now() -> datetime:
     return datetime.fromtimestamp(time.time(), UTC)
 
 
-def _encoded(line: Header | Line) -> bytes:
+def _encoded(line: Header | RecordingLine) -> bytes:
     try:
         return msgspec.json.encode(line)
     except (OverflowError, UnicodeEncodeError):  # past 64 bits; half of a character
         return json.dumps(msgspec.to_builtins(line), separators=(",", ":")).encode()
+
+
+class BrokenRecordingError(CommandError):
+    """A recording that ends before its end, or has a line that makes no sense."""
+
+
+class RecordingReader:
+    """Reads a recording, compressed or not, line by line. For one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self.size = os.fstat(self._file.fileno()).st_size
+        self._number = 0
+        self._last: datetime | None = None
+        try:
+            self._texts = self._read()
+            self.header = self._header(path)
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file have been read."""
+        return self._file.tell()
+
+    def lines(self) -> Iterator[RecordingLine]:
+        """The lines up to the end; BrokenRecordingError where it breaks off."""
+        for text in self._texts:
+            try:
+                line = _line(text)
+            except _NO_LINE as error:
+                raise BrokenRecordingError(
+                    f"{self._place()} is not a line of a recording: {error}"
+                ) from None
+            self._last = line.time
+            if line.type == "END":
+                return
+            yield line
+        raise BrokenRecordingError(
+            f"{self._place()}: the recording ends without its end: the recorder was killed, "
+            "or the file was cut"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def _header(self, path: Path) -> Header:
+        text = next(self._texts, b"")
+        try:
+            head = msgspec.json.decode(text, type=Header)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            head = None
+        if head is None or head.format != _FORMAT:
+            raise CommandError(
+                f"{path} is not a recording of dyninformer: its first line says otherwise"
+            )
+        if head.version > _VERSION:
+            raise CommandError(
+                f"{path} is of version {head.version}, and this dyninformer reads up to "
+                f"{_VERSION}: use a later one"
+            )
+        self._last = head.time
+        return head
+
+    def _read(self) -> Iterator[bytes]:
+        """The whole lines that can be read; BrokenRecordingError if the rest cannot."""
+        rest = b""
+        try:
+            for piece in self._unpacked():
+                *texts, rest = (rest + piece).split(b"\n")
+                for text in texts:
+                    self._number += 1
+                    yield text
+                if len(rest) > _LINE_BYTES:
+                    break
+        except zstandard.ZstdError as error:
+            self._number += 1
+            raise BrokenRecordingError(
+                f"{self._place()}: the rest cannot be read: {error}"
+            ) from None
+        self._number += 1
+        if rest:
+            why = "is cut" if len(rest) <= _LINE_BYTES else "is too long"
+            raise BrokenRecordingError(f"{self._place()} {why}")
+
+    def _unpacked(self) -> Iterator[bytes]:
+        """The file's text in pieces, unpacked if it is packed."""
+        chunk = self._file.read(_CHUNK)
+        if not chunk.startswith(_MAGIC):
+            while chunk:
+                yield chunk
+                chunk = self._file.read(_CHUNK)
+            return
+        context = zstandard.ZstdDecompressor()
+        frame = context.decompressobj()
+        while chunk:
+            yield frame.decompress(chunk)
+            chunk = frame.unused_data or self._file.read(_CHUNK)
+            if frame.eof:
+                frame = context.decompressobj()
+
+    def _place(self) -> str:
+        moment = (
+            f", after {self._last.astimezone().isoformat(' ', 'seconds')}" if self._last else ""
+        )
+        return f"line {self._number}{moment}"
+
+
+def _line(text: bytes) -> RecordingLine:
+    line = msgspec.convert(decoded(text), RecordingLine)
+    if line.type in _CHANGES:
+        GroupVersionResource.parse(line.gvr)
+        if not isinstance(line.object.get("metadata"), dict):
+            raise ValueError("its object has no metadata")
+    return line

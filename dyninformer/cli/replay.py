@@ -3,55 +3,58 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from dyninformer.cli.durations import seconds
-from dyninformer.cli.failing import FAILED, CommandError
-from dyninformer.cli.player import Lines, Player
-from dyninformer.cli.playing import Playing, Reel, Show, shown_while_playing
-from dyninformer.cli.recording import Line
-from dyninformer.cli.serving import Complaints, KubeconfigOut, Port, announced, counted, serving
-from dyninformer.cli.signals import Ending, ended_by_signals
-from dyninformer.cli.staging import Stage
-from dyninformer.display.text import visible
+from dyninformer.cli.arguments import panel, seconds
+from dyninformer.cli.embedded import (
+    KubeconfigOut,
+    Loader,
+    Port,
+    RefusedError,
+    Skipped,
+    announced,
+    serving,
+)
+from dyninformer.cli.errors import FAILED, CommandError
+from dyninformer.cli.recording import (
+    BrokenRecordingError,
+    RecordingLine,
+    RecordingReader,
+    ResourceDefinition,
+)
+from dyninformer.cli.terminal import Shutdown, canvas, say, shutdown_on_signals
+from dyninformer.display.text import counted, visible
 
-_PLAYING = "How it is played"
-_LOOK_SECONDS = 60.0  # at the clock, in long silences
+_playback_option: Final = panel("How it is played")
+
+_LONGEST_WAIT: Final = 60.0  # without a look at the clock
 
 
 def command(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="What `record` wrote.", show_default=False)
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `record` wrote.")],
     *,
     speed: Annotated[
-        str,
-        typer.Option(
-            metavar="TIMES",
-            help="1 is as it was, 10 ten times as fast; or max.",
-            rich_help_panel=_PLAYING,
-        ),
+        str, _playback_option(metavar="TIMES", help="1 is as it was, 10 ten times as fast; or max.")
     ] = "1",
     start: Annotated[
         str,
-        typer.Option(
-            metavar="DURATION",
-            help="Begin with the state after the first 30s, 5m or 1h30m.",
-            rich_help_panel=_PLAYING,
+        _playback_option(
+            metavar="DURATION", help="Begin with the state after the first 30s, 5m or 1h30m."
         ),
     ] = "0s",
     exit_at_end: Annotated[
         bool,
-        typer.Option(
-            "--exit",
-            help="End when all is played; else serve the last state until Ctrl-C.",
-            rich_help_panel=_PLAYING,
+        _playback_option(
+            "--exit", help="End when all is played; otherwise serve the last state until Ctrl-C."
         ),
     ] = False,
     port: Port = 0,
@@ -59,13 +62,13 @@ def command(
 ) -> None:
     """Play a recording on an API server of its own.
 
-    kubectl, a notebook or an operator can look at it as at a cluster: first at what was there,
-    then at each change in its time. Names, uids, labels and times are those recorded; the
-    resourceVersions are the server's own. It can be written to. What to type in another
+    kubectl, a notebook or an operator can use it like a cluster: first they see what was there,
+    then each change in its time. Names, uids, labels and times are those recorded; the
+    resourceVersions are the server's own. It can be written to. The line to type in another
     terminal goes to stdout.
 
-    Exit codes: 0 all is played; 1 the file is no recording, or breaks off, and what can be read
-    is played; 2 wrong usage; 130 interrupted.
+    Exit codes: 0 all is played; 1 the file is not a recording, or it breaks off, and what can be
+    read is played; 2 wrong usage; 130 interrupted.
 
     For example:
 
@@ -75,74 +78,157 @@ def command(
     $ dyninformer replay incident.ndjson.zst --speed max --exit
     ```
     """
-    timing = _Timing(_speed(speed), _offset(start))
+    times, begin = _speed(speed), _offset(start)
     path = file.expanduser()
-    with Player(path) as player, serving(port) as server, ended_by_signals() as ending:
-        complaints = Complaints()
-        playing = Playing(Stage(server), complaints)
-        for resource in player.header.resources:
-            playing.serve(resource)
-        reel = Reel(player)
-        performance = _Performance(player, playing, timing, ending)
-        rest = performance.begin(iter(reel))
-        moment = player.header.time.astimezone().isoformat(" ", "seconds")
-        what = f"{visible(str(path))}, begun at {moment}: {playing.summary}"
+    with (
+        RecordingReader(path) as reader,
+        serving(port) as server,
+        shutdown_on_signals() as shutdown,
+    ):
+        skipped = Skipped()
+        replay = _Replay(reader, Loader(server), skipped, shutdown)
+        rest = replay.apply_until(begin)
+        moment = reader.header.time.astimezone().isoformat(" ", "seconds")
+        what = f"{visible(str(path))}, begun at {moment}: {replay.summary}"
         with announced(server, kubeconfig_out, what):
-            with shown_while_playing(player) as show:
-                performance.play(rest, show)
-            complaints.end()
-            if not ending.asked:
-                told = str(reel.broken) if reel.broken else "all is played"
-                done = f"{counted(playing.changes, 'change')} made, {playing.summary}"
-                typer.echo(f"{visible(told)} ({done})", err=True)
+            with _progress(reader) as show:
+                replay.play(rest, begin, times, show)
+            skipped.end()
+            if not shutdown.requested:
+                end = str(replay.broken) if replay.broken else "all is played"
+                say(f"{visible(end)} ({counted(replay.changes, 'change')} made, {replay.summary})")
             if not exit_at_end:
-                ending.wait()
-        ending.exit()
-        if reel.broken:
+                shutdown.wait()
+        shutdown.exit()
+        if replay.broken:
             raise CommandError(f"{path} is not whole", code=FAILED)
 
 
-@dataclass(frozen=True)
-class _Timing:
-    """How many times as fast, and from which second on."""
+class _Replay:
+    """Applies a recording's lines to a server. For one thread."""
 
-    speed: float
-    start: float
+    def __init__(
+        self, reader: RecordingReader, loader: Loader, skipped: Skipped, shutdown: Shutdown
+    ) -> None:
+        self._reader = reader
+        self._loader = loader
+        self._skipped = skipped
+        self._shutdown = shutdown
+        self._served: set[str] = set()
+        self._refused: set[str] = set()
+        self._there: set[tuple[str, str, str]] = set()
+        self.changes = 0
+        """Lines that have been applied."""
+        self.broken: BrokenRecordingError | None = None
+        """Why the lines ended before the recording's end."""
 
+    @property
+    def summary(self) -> str:
+        """What there is now."""
+        objects = counted(len(self._there), "object")
+        return f"{objects} of {counted(len(self._served), 'resource')}"
 
-@dataclass
-class _Performance:
-    """Lines in their time."""
-
-    player: Player
-    playing: Playing
-    timing: _Timing
-    ending: Ending
-
-    def begin(self, lines: Lines) -> Lines:
-        """Do at once what was there at the start; returns the lines that are left."""
+    def apply_until(self, start: float) -> Iterator[RecordingLine]:
+        """Apply at once what happened up to a second; returns the lines that are left."""
+        for resource in self._reader.header.resources:
+            self._serve(resource)
+        lines = self._lines()
         for line in lines:
-            if self.ending.asked:
+            if self._shutdown.requested:
                 break
-            if not line.initial and self._second(line) > self.timing.start:
+            if not line.initial and self._second(line) > start:
                 return chain((line,), lines)
-            self.playing.do(line)
+            self._apply(line)
         return iter(())
 
-    def play(self, lines: Lines, show: Show) -> None:
-        """Do the others in their time, until somebody wants an end."""
+    def play(
+        self,
+        lines: Iterator[RecordingLine],
+        start: float,
+        speed: float,
+        show: Callable[[datetime], None],
+    ) -> None:
+        """Apply the others in their time, until somebody wants an end."""
         began = time.monotonic()
         for line in lines:
-            due = began + (self._second(line) - self.timing.start) / self.timing.speed
-            while not self.ending.asked and (left := due - time.monotonic()) > 0:
-                self.ending.wait(min(left, _LOOK_SECONDS))
-            if self.ending.asked:
+            due = began + (self._second(line) - start) / speed
+            while not self._shutdown.requested and (left := due - time.monotonic()) > 0:
+                self._shutdown.wait(min(left, _LONGEST_WAIT))
+            if self._shutdown.requested:
                 return
-            self.playing.do(line)
+            self._apply(line)
             show(line.time)
 
-    def _second(self, line: Line) -> float:
-        return (line.time - self.player.header.time).total_seconds()
+    def _lines(self) -> Iterator[RecordingLine]:
+        try:
+            yield from self._reader.lines()
+        except BrokenRecordingError as error:
+            self.broken = error
+
+    def _second(self, line: RecordingLine) -> float:
+        return (line.time - self._reader.header.time).total_seconds()
+
+    def _serve(self, resource: ResourceDefinition) -> None:
+        """Have a resource served; if that cannot be, its objects are skipped."""
+        if resource.gvr in self._served:
+            return
+        try:
+            self._loader.serve(resource)
+        except ValueError as error:
+            self._refused.add(resource.gvr)
+            self._skipped.add(str(error))
+        else:
+            self._refused.discard(resource.gvr)
+            self._served.add(resource.gvr)
+
+    def _apply(self, line: RecordingLine) -> None:
+        if line.resource is not None:
+            self._serve(line.resource)
+        if not line.gvr:
+            return
+        metadata = line.object["metadata"]
+        if line.gvr not in self._served | self._refused:
+            kind, namespaced = str(line.object.get("kind")), bool(metadata.get("namespace"))
+            self._serve(ResourceDefinition(line.gvr, kind, namespaced))
+        if line.gvr in self._refused:
+            return
+        key = (line.gvr, str(metadata.get("namespace")), str(metadata.get("name")))
+        try:
+            if line.type == "DELETED":
+                self._loader.unload(line.object)
+                self._there.discard(key)
+            else:
+                self._loader.load(line.object)
+                self._there.add(key)
+        except RefusedError as error:
+            self._skipped.add(str(error))
+        else:
+            self.changes += 1
+
+
+@contextmanager
+def _progress(reader: RecordingReader) -> Iterator[Callable[[datetime], None]]:
+    """A bar on stderr, drawn anew at each call of what this yields; only on a terminal."""
+    console = canvas(sys.stderr)
+    if console is None:
+        yield lambda _: None
+        return
+    from rich.progress import (  # noqa: PLC0415 - only a terminal needs it
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+    )
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=reader.size)
+
+        def show(moment: datetime) -> None:
+            description = moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+            progress.update(task, completed=reader.position, description=description)
+
+        yield show
 
 
 def _speed(text: str) -> float:

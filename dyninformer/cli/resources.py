@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from dyninformer.cli import arguments
-from dyninformer.cli.connection import Target
+from dyninformer.cli.connection import Target, with_target
+from dyninformer.cli.terminal import say
 from dyninformer.discovery import ResolvedResource
 from dyninformer.display.table import Table
 
 
+@with_target("namespace", "all_namespaces", "selector", "field_selector", "request_timeout")
 def command(
     pattern: Annotated[
         str,
@@ -24,16 +26,15 @@ def command(
     ] = "",
     *,
     all_versions: Annotated[
-        bool, typer.Option("--all-versions", help="Each version that is served.")
+        bool, typer.Option("--all-versions", help="List each version that is served.")
     ] = False,
     no_headers: arguments.NoHeaders = False,
-    kubeconfig: arguments.Kubeconfig = None,
-    context: arguments.Context = None,
+    target: Target,
 ) -> None:
     """List what the server has, with every spelling.
 
     Any of the names, the singular and the kind can be written wherever a command takes a
-    resource; with `.group` behind it where several groups have it.
+    resource; where several groups have the same name, add `.group` to it.
 
     For example:
 
@@ -43,12 +44,12 @@ def command(
     $ dyninformer resources '*.cert-manager.io' --no-headers
     ```
     """
-    with Target(kubeconfig=kubeconfig, context=context).connected() as factory:
-        discovery = factory.discovery
+    with target.connected() as cluster:
+        discovery = cluster.factory.discovery
         served = discovery.all_versions() if all_versions else discovery.resources()
     found = [each for each in served if _fits(each, pattern)]
     if not found:
-        typer.echo(f"No resources fit {pattern!r}.", err=True)
+        say(f"No resources fit {pattern!r}.")
         return
     table = Table(
         ["name", "short names", "singular", "kind", "group/version", "namespaced", "verbs"],

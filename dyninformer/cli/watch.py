@@ -3,110 +3,94 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, TypeAlias
-
-import typer
+import os
+import re
+import shlex
+import subprocess
+from typing import Annotated, Final
 
 from dyninformer.cli import arguments
-from dyninformer.cli.choosing import Choosing
-from dyninformer.cli.connection import Target
-from dyninformer.cli.durations import seconds
-from dyninformer.cli.event_lines import Diffs, Lined, Objects, PlainRows, Rows, rows
-from dyninformer.cli.event_loop import EventLoop, say
-from dyninformer.cli.event_source import EventSource
-from dyninformer.cli.executing import Executing
-from dyninformer.cli.failing import WRONG_USAGE, CommandError
+from dyninformer.cli.arguments import seconds, where_filter
+from dyninformer.cli.connection import Target, with_target
+from dyninformer.cli.errors import WRONG_USAGE, CommandError
+from dyninformer.cli.events import (
+    EventDiffs,
+    EventFilter,
+    EventFormat,
+    EventSource,
+    EventTable,
+    ShownEvent,
+    object_format,
+    show_events,
+)
 from dyninformer.cli.output import Form
-from dyninformer.cli.where import wanted
+from dyninformer.cli.terminal import say
 from dyninformer.conditions import Met, met_when
-from dyninformer.display.columns import Columns, custom_columns
-from dyninformer.factory import DynamicSharedInformerFactory
+from dyninformer.display.forms import as_ndjson, without_managed_fields
+from dyninformer.display.text import visible
 
-Words: TypeAlias = list[str]
+_shown_option: Final = arguments.panel("What is shown")
+_action_option: Final = arguments.panel("What is done")
 
-_KUBECTLS = ("condition=", "jsonpath=")
-_WHAT = "What is shown"
-_DO = "What is done"
+_CONDITIONS: Final = ("condition=", "jsonpath=")
+_PLACEHOLDERS: Final = ("namespace", "name", "event", "kind", "resource")
+_PLACEHOLDER: Final = re.compile("{(" + "|".join(_PLACEHOLDERS) + ")}")
 
 
+@with_target()
 def command(
     resources: arguments.Resources,
     *,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="What each update changed.", rich_help_panel=_WHAT)
-    ] = False,
+    diff: Annotated[bool, _shown_option("--diff", help="Show what each update changed.")] = False,
     on: Annotated[
-        Words | None,
-        typer.Option(
-            "--on",
-            metavar="PATH",
-            help="Only updates that change what this path finds; also several.",
-            rich_help_panel=_WHAT,
-            show_default=False,
+        list[str] | None,
+        _shown_option(
+            metavar="PATH", help="Only updates that change what this path finds. May be repeated."
         ),
     ] = None,
     no_initial: Annotated[
-        bool,
-        typer.Option("--no-initial", help="Not what is there already.", rich_help_panel=_WHAT),
+        bool, _shown_option("--no-initial", help="Leave out what is there already.")
     ] = False,
     until: Annotated[
         str | None,
-        typer.Option(
+        _action_option(
             metavar="PATH=VALUE",
             help="End when an object meets this; also !=, <, <=, >, >=, and condition=Ready.",
-            rich_help_panel=_DO,
-            show_default=False,
         ),
     ] = None,
     timeout: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="End after 30, 30s, 5m or 1h30m.",
-            rich_help_panel=_DO,
-            show_default=False,
-        ),
+        str | None, _action_option(metavar="DURATION", help="End after 30, 30s, 5m or 1h30m.")
     ] = None,
     execute: Annotated[
         str | None,
-        typer.Option(
+        _action_option(
             "--exec",
             metavar="COMMAND",
             help="Run this for each event: {namespace}, {name}, {kind}, {resource} and {event} "
             "are filled in, and in the environment in capitals; the object is on stdin.",
-            rich_help_panel=_DO,
-            show_default=False,
         ),
     ] = None,
     shell: Annotated[
-        bool,
-        typer.Option("--shell", help="Have a shell read the --exec command.", rich_help_panel=_DO),
+        bool, _action_option("--shell", help="Have a shell read the --exec command.")
     ] = False,
-    namespace: arguments.Namespace = None,
-    all_namespaces: arguments.AllNamespaces = False,
-    selector: arguments.Selector = "",
-    field_selector: arguments.FieldSelector = "",
+    target: Target,
     where: arguments.Where = None,
     output: arguments.Output = "table",
     output_watch_events: Annotated[
         bool,
-        typer.Option(
+        arguments.form_option(
             "--output-watch-events",
             help='The type with each object: {"type": ..., "object": ...}.',
-            rich_help_panel="How it is shown",
         ),
     ] = False,
     no_headers: arguments.NoHeaders = False,
-    kubeconfig: arguments.Kubeconfig = None,
-    context: arguments.Context = None,
-    request_timeout: arguments.SyncTimeout = 30.0,
 ) -> None:
     """Show what changes, as it changes.
 
-    A row per event says when, what happened to which object, and which paths changed. It goes
-    on through restarts of the server and deletions of CRDs; stderr says when the server is
-    away, since when, and when it is back. With `--exec` nothing in the cluster can become
-    code: without `--shell` no shell reads it, and with it placeholders are variables.
+    A row per event says when, what happened to which object, and which paths changed. The watch
+    goes on through restarts of the server and deletions of CRDs; stderr says since when the
+    server is away, and when it is back. Nothing in the cluster can become code through `--exec`:
+    without `--shell` no shell reads the command, and with it the placeholders are variables.
 
     Exit codes: 0 the reader has gone, the time is over, or `--until` is met; 4 the time is over
     before that; 2 wrong usage; 3 the server cannot be reached or refuses; 130 interrupted.
@@ -127,72 +111,82 @@ def command(
     form = Form.parse(output)
     if diff and not form.is_table:
         raise CommandError("--diff is a form of its own: leave -o out", code=WRONG_USAGE)
-    choosing = Choosing(wanted(where), on or [], initial=not no_initial)
-    executing = Executing(execute, shell=shell, say=say) if execute is not None else None
+    events = EventFilter(where_filter(where), on or [], initial=not no_initial)
+    act = ExecCommand(execute, shell=shell).run if execute is not None else None
     met = _met(until) if until is not None else None
     length = seconds(timeout) if timeout is not None else math.inf
-    target = Target(
-        kubeconfig=kubeconfig,
-        context=context,
-        namespace=namespace,
-        all_namespaces=all_namespaces,
-        selector=selector,
-        field_selector=field_selector,
-        timeout=request_timeout,
-    )
-    with target.connected() as factory:
-        source = EventSource(target, factory, resources)
-        lined: Lined
+    with target.connected() as cluster:
+        source = EventSource(cluster, resources)
+        shown_as: EventFormat
         if diff:
-            lined = Diffs()
+            shown_as = EventDiffs()
         elif form.is_table:
-            lined = _table(form, target, factory, source, choosing, headings=not no_headers)
-        elif form.is_tabular:
-            columns = _columns(form, target, factory, source)
-            lined = PlainRows(
-                form, columns, events=output_watch_events, show_headings=not no_headers
-            )
+            shown_as = EventTable(form, cluster, source, events.paths, show_headings=not no_headers)
         else:
-            lined = Objects(form, events=output_watch_events)
+            shown_as = object_format(
+                form, cluster, source, events=output_watch_events, show_headings=not no_headers
+            )
         source.begin(say)
-        EventLoop(factory, source, choosing, lined, executing, met).run(length)
+        show_events(cluster, source, events, shown_as, act=act, met=met, length=length)
 
 
 def _met(until: str) -> Met:
     """What ``--until`` means: kubectl's words, or a path with a value."""
-    return met_when(until if until.startswith(_KUBECTLS) else f"jsonpath={until}")
+    return met_when(until if until.startswith(_CONDITIONS) else f"jsonpath={until}")
 
 
-def _columns(
-    form: Form, target: Target, factory: DynamicSharedInformerFactory, source: EventSource
-) -> Columns:
-    """Those that were asked for, or else those of the one resource."""
-    if form.argument:
-        return custom_columns(form.argument)
-    if len(source.resources) != 1 or source.patterns:
-        raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
-    spaces = target.namespaces_in(factory)
-    several = spaces == [""] or len(spaces) > 1
-    return form.columns(factory.discovery, source.resources[0], with_namespace=several)
+class ExecCommand:
+    """``--exec``: runs a command for each event in turn, and tells when it fails.
+
+    Nothing in a cluster can turn it into another command. Without a shell it is cut into
+    arguments before anything is put in, so a name stays one argument, whatever is in it. With a
+    shell placeholders become variables, which a shell does not read as code.
+    """
+
+    def __init__(self, command: str, *, shell: bool) -> None:
+        self._shell = shell
+        try:
+            self._words = (
+                ["/bin/sh", "-c", _with_variables(command)] if shell else shlex.split(command)
+            )
+        except ValueError as error:
+            raise CommandError(f"--exec {command}: {error}", code=WRONG_USAGE) from None
+        if not self._words:
+            raise CommandError("--exec: there is no command", code=WRONG_USAGE)
+
+    def run(self, shown: ShownEvent) -> None:
+        """Run it to its end: the object on stdin as JSON, the facts in the environment."""
+        event = shown.event
+        facts = {
+            "namespace": event.namespace,
+            "name": event.name,
+            "event": shown.type,
+            "kind": str(shown.object.get("kind") or ""),
+            "resource": event.gvr.group_resource,
+        }
+        words = self._words
+        if not self._shell:
+            words = [_PLACEHOLDER.sub(lambda found: facts[found[1]], word) for word in words]
+        namespace = f"{event.namespace}/" if event.namespace else ""
+        failure = (
+            f"exec failed for {visible(f'{event.gvr.group_resource} {namespace}{event.name}')}"
+        )
+        try:
+            done = subprocess.run(  # noqa: S603 - the user's own command, as an argument list
+                words,
+                input=as_ndjson(without_managed_fields(shown.object)).encode(errors="replace"),
+                env={**os.environ, **{name.upper(): text for name, text in facts.items()}},
+                check=False,
+            )
+        except (OSError, ValueError) as error:
+            say(f"{failure}: {visible(str(error))}")
+            return
+        if done.returncode:
+            code = done.returncode
+            end = f"was ended by signal {-code}" if code < 0 else f"exited with {code}"
+            say(f"{failure}: {visible(words[0])} {end}")
 
 
-def _table(
-    form: Form,
-    target: Target,
-    factory: DynamicSharedInformerFactory,
-    source: EventSource,
-    choosing: Choosing,
-    *,
-    headings: bool,
-) -> Rows:
-    single = len(source.resources) == 1 and not source.patterns
-    resource = source.resources[0] if single else None
-    spaces = target.namespaces_in(factory)
-    return rows(
-        form,
-        factory.discovery,
-        resource,
-        choosing.paths,
-        namespace=(spaces == [""] or len(spaces) > 1) and (resource is None or resource.namespaced),
-        show_headings=headings,
-    )
+def _with_variables(command: str) -> str:
+    """``{name}`` as ``"$NAME"``: in quotes of its own, or of the user's, it stays data."""
+    return _PLACEHOLDER.sub(lambda found: f'"${{{found[1].upper()}}}"', command)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dyninformer.discovery import PrinterColumn
-from dyninformer.display.builtin_columns import BUILTIN
 from dyninformer.errors import JSONPathError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.jsonpath.brackets import outside_brackets
@@ -15,9 +14,8 @@ from dyninformer.store.jsonpath.columns import cell, check_column, custom_column
 
 Object: TypeAlias = dict[str, Any]
 Cell: TypeAlias = Callable[[Object], str]
-Row: TypeAlias = list[str]
 
-_AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
+_AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Column:
 Columns: TypeAlias = list[Column]
 
 
-def row(columns: Iterable[Column], obj: Object) -> Row:
+def row(columns: Iterable[Column], obj: Object) -> list[str]:
     """The cells of one object."""
     return [column.cell(obj) for column in columns]
 
@@ -47,7 +45,7 @@ def table_columns(
 
     ``declared`` are the CRD's. ``wide`` adds those of lower priority.
     """
-    own = declared or BUILTIN.get(gvr.group_resource) or (_AGE,)
+    own = declared or _BUILTIN.get(gvr.group_resource) or (_AGE,)
     named = [Column("name", _name)]
     if with_namespace:
         named.insert(0, Column("namespace", _namespace))
@@ -106,3 +104,60 @@ def _name(obj: Object) -> str:
 
 def _namespace(obj: Object) -> str:
     return str(obj["metadata"].get("namespace", ""))
+
+
+def _builtin(*named: str, wide: tuple[str, ...] = ()) -> tuple[PrinterColumn, ...]:
+    """Columns written ``Heading:type:path``, with the age at the end, then the wide ones."""
+    return (
+        *(_printer_column(text, 0) for text in named),
+        _AGE,
+        *(_printer_column(text, 1) for text in wide),
+    )
+
+
+def _printer_column(text: str, priority: int) -> PrinterColumn:
+    name, type_, path = text.split(":", 2)
+    return PrinterColumn(name, type_, path, priority)
+
+
+# Columns of built-in resources, as far as paths can tell them.
+_BUILTIN: Final[Mapping[str, tuple[PrinterColumn, ...]]] = {
+    "pods": _builtin(
+        "Status:string:.status.phase",
+        "Restarts:integer:.status.containerStatuses[0].restartCount",
+        wide=("IP:string:.status.podIP", "Node:string:.spec.nodeName"),
+    ),
+    "nodes": _builtin(
+        "Ready:string:.status.conditions[?(@.type=='Ready')].status",
+        "Version:string:.status.nodeInfo.kubeletVersion",
+        wide=("OS-Image:string:.status.nodeInfo.osImage",),
+    ),
+    "namespaces": _builtin("Status:string:.status.phase"),
+    "services": _builtin("Type:string:.spec.type", "Cluster-IP:string:.spec.clusterIP"),
+    "secrets": _builtin("Type:string:.type"),
+    "persistentvolumeclaims": _builtin(
+        "Status:string:.status.phase",
+        "Volume:string:.spec.volumeName",
+        "StorageClass:string:.spec.storageClassName",
+    ),
+    "deployments.apps": _builtin(
+        "Desired:integer:.spec.replicas",
+        "Up-To-Date:integer:.status.updatedReplicas",
+        "Available:integer:.status.availableReplicas",
+    ),
+    "statefulsets.apps": _builtin(
+        "Desired:integer:.spec.replicas", "Ready:integer:.status.readyReplicas"
+    ),
+    "daemonsets.apps": _builtin(
+        "Desired:integer:.status.desiredNumberScheduled", "Ready:integer:.status.numberReady"
+    ),
+    "jobs.batch": _builtin(
+        "Completions:integer:.spec.completions", "Succeeded:integer:.status.succeeded"
+    ),
+    "cronjobs.batch": _builtin(
+        "Schedule:string:.spec.schedule", "Last Schedule:date:.status.lastScheduleTime"
+    ),
+    "customresourcedefinitions.apiextensions.k8s.io": (
+        PrinterColumn("Created At", "string", ".metadata.creationTimestamp"),
+    ),
+}

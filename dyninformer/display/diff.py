@@ -22,7 +22,7 @@ _COMPARED = 50_000  # characters of a text that is compared line by line: diffli
 
 
 class DiffLine(NamedTuple):
-    """One line: its sign, and what is behind it."""
+    """One line: its sign, and its text."""
 
     sign: str
     text: str
@@ -62,8 +62,8 @@ def _are_texts(old: Any, new: Any) -> bool:
 def _by_line(path: str, old: str, new: str) -> Iterator[DiffLine]:
     yield DiffLine(_CONTEXT, f"{visible(path)}:")
     before, after = old.split("\n"), new.split("\n")
-    told = difflib.unified_diff(before, after, n=1, lineterm="")
-    for line in itertools.islice(told, 2, None):  # behind the two that would name files
+    lines = difflib.unified_diff(before, after, n=1, lineterm="")
+    for line in itertools.islice(lines, 2, None):  # after the two that would name files
         if not line.startswith("@@"):
             yield DiffLine(line[0], f"    {visible(line[1:])}")
 

@@ -1,4 +1,4 @@
-"""The output forms that are no tables: yaml, json, ndjson, name, jsonpath."""
+"""The output forms other than tables: yaml, json, ndjson, name, jsonpath."""
 
 from __future__ import annotations
 

@@ -1,16 +1,24 @@
-"""Tables as kubectl prints them: columns three blanks apart, headings in capitals."""
+"""Tables as kubectl prints them, tables as CSV, and the order of their rows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from dyninformer.display.text import padded, visible, width
+from dyninformer.store.jsonpath import JSONPath
 
+Object: TypeAlias = dict[str, Any]
+Objects: TypeAlias = list[Object]
 Cells: TypeAlias = Sequence[str]
-Lines: TypeAlias = list[str]
+Rank: TypeAlias = tuple[int, float, str]
 
-_GAP = "   "
+_GAP: Final = "   "
+_DIGITS: Final = re.compile(r"\d+")
+# The wide forms begin a formula where a spreadsheet speaks Chinese or Japanese.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_SEPARATORS: Final = frozenset(',;"')  # a semicolon is one in half of Europe
 
 
 class Table:
@@ -30,7 +38,7 @@ class Table:
         self._widths = [width(heading) if show_headings else 0 for heading in self._headings]
         self._pending = show_headings
 
-    def lines(self, rows: Iterable[Cells]) -> Lines:
+    def lines(self, rows: Iterable[Cells]) -> list[str]:
         """The rows as lines, the headings first if these are the first rows."""
         shown = [[visible(cell) for cell in row] for row in rows]
         if self._pending:
@@ -40,7 +48,7 @@ class Table:
         return [self._line(row) for row in shown]
 
     def make_room(self, rows: Iterable[Cells]) -> None:
-        """Have columns be wide enough for rows that will follow one by one."""
+        """Make the columns wide enough for rows that will follow one by one."""
         self._widen([visible(cell) for cell in row] for row in rows)
 
     def _widen(self, shown: Iterable[Cells]) -> None:
@@ -52,3 +60,80 @@ class Table:
         *cells, last = row
         shown = [padded(cell, most) for cell, most in zip(cells, self._widths, strict=False)]
         return _GAP.join([*shown, last]).rstrip()
+
+
+def csv_cell(text: str) -> str:
+    r"""A cell as RFC 4180 has it: never a formula, and all on one line.
+
+    Python's csv module quotes neither leading blanks nor what only some spreadsheets take for a
+    separator, and it knows nothing of formulas and control characters.
+
+    >>> print(csv_cell("a,b"), csv_cell("=1+1"), csv_cell("a\nb"), sep="  ")
+    "a,b"  '=1+1  a\nb
+    """
+    shown = visible(text)
+    if text.lstrip(" ").startswith(_FORMULA):
+        shown = f"'{shown}"
+    if _SEPARATORS.isdisjoint(shown) and shown == shown.strip():
+        return shown
+    return '"{}"'.format(shown.replace('"', '""'))
+
+
+class CsvTable:
+    r"""The same rows as comma-separated values, which a spreadsheet shows and never runs.
+
+    A line ends as RFC 4180 wants it, except that its line feed comes from the caller's print.
+
+    >>> CsvTable(["name", "hosts"]).lines([["shop", "a,b"]])
+    ['NAME,HOSTS\r', 'shop,"a,b"\r']
+    """
+
+    def __init__(self, headings: Cells, *, show_headings: bool = True) -> None:
+        self._headings = [heading.upper() for heading in headings]
+        self._pending = show_headings
+
+    def lines(self, rows: Iterable[Cells]) -> list[str]:
+        """The rows as lines, the headings first if these are the first rows."""
+        found = [_line(row) for row in rows]
+        if self._pending:
+            self._pending = False
+            found.insert(0, _line(self._headings))
+        return found
+
+    def make_room(self, rows: Iterable[Cells]) -> None:
+        """Do nothing: cells do not line up here."""
+
+
+def _line(cells: Cells) -> str:
+    return f"{','.join(map(csv_cell, cells))}\r"
+
+
+def by_name(objects: Iterable[Object]) -> Objects:
+    """By namespace and name, as the API server lists them."""
+    return sorted(
+        objects, key=lambda obj: (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+    )
+
+
+def by_path(objects: Iterable[Object], path: str) -> Objects:
+    """By the first value that a path finds: nothing first, then numbers, then text.
+
+    >>> blocks = [{"spec": {"n": 10}}, {"spec": {"n": 9}}, {"spec": {}}]
+    >>> [obj["spec"] for obj in by_path(blocks, ".spec.n")]
+    [{}, {'n': 9}, {'n': 10}]
+    """
+    parsed = JSONPath(path)
+    return sorted(objects, key=lambda obj: _rank(parsed.first(obj)))
+
+
+def _rank(value: Any) -> Rank:
+    if value is None:
+        return (0, 0.0, "")
+    if isinstance(value, bool | int | float):
+        return (1, float(value), "")
+    return (2, 0.0, _natural(str(value)))
+
+
+def _natural(text: str) -> str:
+    """Text that orders ``node-2`` before ``node-10``."""
+    return _DIGITS.sub(lambda found: f"{len(found[0]):04d}{found[0]}", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+from typing import Final, NamedTuple
 
 # C0 and C1 controls, and what reorders or hides text: bidirectional marks, zero width, tags.
 _UNSAFE: Final = re.compile(
@@ -12,6 +12,15 @@ _UNSAFE: Final = re.compile(
     "\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
 )
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "^["}
+
+
+class Line(NamedTuple):
+    """Text that is safe to show, and the colour of a part of it on a terminal."""
+
+    text: str
+    colour: str = ""
+    start: int = 0
+    end: int | None = None
 
 
 def visible(text: str) -> str:
@@ -42,6 +51,15 @@ def width(text: str) -> int:
 def padded(text: str, columns: int) -> str:
     """The text with blanks up to a width."""
     return text + " " * (columns - width(text))
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun.
+
+    >>> counted(1, "object"), counted(2000, "object")
+    ('1 object', '2,000 objects')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _spelled(found: re.Match[str]) -> str:

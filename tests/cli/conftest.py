@@ -31,7 +31,7 @@ def each_server(request: pytest.FixtureRequest) -> Iterator[Either]:
 
 
 either = pytest.fixture(each_server, scope="session", params=SERVERS)
-"""For all modules: who changes something puts it back."""
+"""For all modules: a test that changes something puts it back."""
 
 
 @pytest.fixture

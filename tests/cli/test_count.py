@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dyninformer.cli.count import Tally
 from dyninformer.testing import ApiServer
 from tests.cli.conftest import CRDS, Either, Run
 from tests.cli.terminal import running
@@ -125,3 +126,20 @@ def test_it_goes_on_through_a_restart_of_the_server(tmp_path: Path) -> None:
             own.create(certificate("third", "letsencrypt"))
             count.shows(r"2 +letsencrypt\n")
             count.shows("connected again", on_stderr=True)
+
+
+def test_an_object_that_changes_its_group_leaves_the_old_one() -> None:
+    """A group without objects is gone."""
+    tally = Tally([".phase"])
+    tally.add({"phase": "Pending"})
+    tally.remove({"phase": "Pending"})
+    tally.add({"phase": "Running"})
+    assert tally.rows() == [["1", "Running"]]
+    assert tally.total == 1
+
+
+def test_a_path_that_does_not_fit_an_object_counts_as_nothing() -> None:
+    """An index into what is no list is no failure of the count."""
+    tally = Tally([".spec[0]", ".hosts[*]"])
+    tally.add({"spec": {"a": 1}, "hosts": ["a", "b"]})
+    assert tally.rows() == [["1", "<none>", "a,b"]]

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dyninformer.cli import demo
-from dyninformer.cli.demo.story import Story
+from dyninformer.cli.demo.cluster import Story
 from dyninformer.lister import GenericLister
 from dyninformer.testing import ApiServer
 from tests.cli.conftest import Run

@@ -19,9 +19,7 @@ import trustme
 from kubernetes.client import ApiClient, Configuration
 from typer.testing import Result
 
-from dyninformer.cli.check_certificate import certificate
-from dyninformer.cli.check_server import ServerChecks
-from dyninformer.cli.check_versions import allows
+from dyninformer.cli.server_checks import ServerChecks, allows, certificate
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import (
@@ -291,6 +289,16 @@ def test_a_watch_that_is_refused_though_rights_are_there_fails(server: ApiServer
     assert "it cannot be watched in namespace prod: the server answers 403: not here" in (
         result.stdout
     )
+
+
+def test_where_rights_cannot_be_asked_the_requests_themselves_tell(
+    server: ApiServer, run: Run
+) -> None:
+    """A list and a watch are tried all the same."""
+    with server.faults.add(HttpStatus(403), verb="create", resource="selfsubjectaccessreviews"):
+        result = run("doctor", "cert", "-n", "prod")
+    assert (levels(result)["access"], levels(result)["list"]) == ("warn", "ok")
+    assert levels(result)["watch"] == "ok"
 
 
 def test_without_streaming_lists_a_watch_still_works(server: ApiServer, run: Run) -> None:

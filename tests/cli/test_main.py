@@ -73,7 +73,7 @@ def test_help_imports_neither_the_client_nor_the_library(args: list[str]) -> Non
     assert not heavy & loaded
     assert {name for name in loaded if name.startswith("dyninformer")} == {
         "dyninformer", "dyninformer.lazy", "dyninformer.errors", "dyninformer.cli",
-        "dyninformer.cli.main", "dyninformer.cli.failing", "dyninformer.display",
+        "dyninformer.cli.main", "dyninformer.cli.errors", "dyninformer.display",
         "dyninformer.display.text",
     }  # fmt: skip
 

@@ -15,9 +15,8 @@ from typing import TypeAlias
 
 import pytest
 
-from dyninformer.cli.failing import CommandError
-from dyninformer.cli.player import BrokenError, Player
-from dyninformer.cli.recording import Line
+from dyninformer.cli.errors import CommandError
+from dyninformer.cli.recording import BrokenRecordingError, RecordingLine, RecordingReader
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from tests.cli.conftest import SERVERS, Run, each_server
@@ -32,19 +31,19 @@ either = pytest.fixture(each_server, scope="module", params=SERVERS)
 """Servers of this module's own: its tests change what is there."""
 
 
-def recorded(path: Path) -> list[Line]:
+def recorded(path: Path) -> list[RecordingLine]:
     """The lines that can be read by now."""
-    lines: list[Line] = []
+    lines: list[RecordingLine] = []
     try:
-        with Player(path) as player:
-            for line in player.lines():
+        with RecordingReader(path) as reader:
+            for line in reader.lines():
                 lines.append(line)
-    except (BrokenError, CommandError, FileNotFoundError):
+    except (BrokenRecordingError, CommandError, FileNotFoundError):
         pass
     return lines
 
 
-def told(lines: list[Line]) -> list[Told]:
+def told(lines: list[RecordingLine]) -> list[Told]:
     """What happened to which object."""
     return [(line.type, line.object["metadata"]["name"]) for line in lines if line.gvr]
 
@@ -81,9 +80,9 @@ def test_it_keeps_the_first_state_and_each_change_with_its_time(
     moments = [line.time for line in lines]
     assert moments == sorted(moments)
     assert abs((datetime.now().astimezone() - moments[-1]).total_seconds()) < PATIENCE
-    with Player(path) as player:
-        (resource,) = player.header.resources
-        assert list(player.lines()) == lines  # to the end
+    with RecordingReader(path) as reader:
+        (resource,) = reader.header.resources
+        assert list(reader.lines()) == lines  # to the end
     assert (resource.gvr, resource.kind) == ("certificates.v1.cert-manager.io", "Certificate")
     assert (resource.singular, resource.namespaced) == ("certificate", True)
     assert "cert" in resource.short_names
@@ -99,8 +98,8 @@ def test_a_recorder_that_is_killed_leaves_what_it_wrote(kubeconfig: Path, tmp_pa
         command.interrupt(signal.SIGKILL)
         assert command.ends() == -signal.SIGKILL
     assert len(recorded(path)) == 2
-    with Player(path) as player, pytest.raises(BrokenError, match="was killed"):
-        list(player.lines())
+    with RecordingReader(path) as reader, pytest.raises(BrokenRecordingError, match="was killed"):
+        list(reader.lines())
 
 
 def test_it_ends_whole_when_it_is_terminated(kubeconfig: Path, tmp_path: Path) -> None:
@@ -110,8 +109,8 @@ def test_it_ends_whole_when_it_is_terminated(kubeconfig: Path, tmp_path: Path) -
         until(path, lambda found: len(found) == 2)
         command.interrupt(signal.SIGTERM)
         assert command.ends() == 143
-    with Player(path) as player:
-        assert len(list(player.lines())) == 2
+    with RecordingReader(path) as reader:
+        assert len(list(reader.lines())) == 2
 
 
 def test_what_comes_and_goes_is_recorded(own: ApiServer, tmp_path: Path) -> None:
@@ -193,14 +192,14 @@ def test_a_file_that_is_there_stays(run: Run, tmp_path: Path) -> None:
     assert len(recorded(path)) == 2
     os.mkfifo(tmp_path / "pipe")
     result = run(*args[:-1], str(tmp_path / "pipe"), "--force")
-    assert (result.exit_code, "no ordinary file" in result.stderr) == (1, True)
+    assert (result.exit_code, "not an ordinary file" in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
         (["crt"], "did you mean certificates.cert-manager.io?"),
-        (["cert", "--for", "soon"], "no duration"),
+        (["cert", "--for", "soon"], "not a duration"),
         (["cert", "--where", "x"], "write PATH=VALUE"),
     ],
 )
@@ -221,5 +220,5 @@ def test_an_example_of_the_help_records(
     result = run(*shlex.split(example))
     assert result.exit_code == 0, result.stderr
     (path,) = tmp_path.iterdir()
-    with Player(path) as player:
-        assert list(player.lines())
+    with RecordingReader(path) as reader:
+        assert list(reader.lines())

@@ -12,19 +12,32 @@ from typing import Any
 import pytest
 import zstandard
 
-from dyninformer.cli.failing import CommandError
-from dyninformer.cli.player import BrokenError, Player
-from dyninformer.cli.recording import Column, Line, Recorder, Resource, now
+from dyninformer.cli.errors import CommandError
+from dyninformer.cli.recording import (
+    BrokenRecordingError,
+    ColumnDefinition,
+    RecordingLine,
+    RecordingReader,
+    RecordingWriter,
+    ResourceDefinition,
+    now,
+)
 
-WIDGETS = Resource(
-    "widgets.v1.ex.io", "Widget", True, "widget", ("wd",), (), (Column("Size", "string", ".s"),)
+WIDGETS = ResourceDefinition(
+    "widgets.v1.ex.io",
+    "Widget",
+    True,
+    "widget",
+    ("wd",),
+    (),
+    (ColumnDefinition("Size", "string", ".s"),),
 )
 
 
-def added(name: str, **fields: Any) -> Line:
+def added(name: str, **fields: Any) -> RecordingLine:
     """A line about a new widget."""
     obj = {"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": name}, **fields}
-    return Line(now(), "ADDED", str(WIDGETS.parsed), object=obj)
+    return RecordingLine(now(), "ADDED", str(WIDGETS.parsed), object=obj)
 
 
 @pytest.fixture(params=["a.ndjson.zst", "a.ndjson"])
@@ -33,26 +46,26 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / str(request.param)
 
 
-def written(path: Path, count: int = 200) -> list[Line]:
+def written(path: Path, count: int = 200) -> list[RecordingLine]:
     """A whole recording, flushed after every tenth line."""
     lines = [added(f"a{number}", payload=f"{number**50:x}") for number in range(count)]
-    with Recorder(path, (WIDGETS,), force=False) as recorder:
+    with RecordingWriter(path, (WIDGETS,), force=False) as writer:
         for number, line in enumerate(lines):
-            recorder.write(line)
+            writer.write(line)
             if number % 10 == 0:
-                recorder.flush()
-        recorder.close(events=count, objects=count)
+                writer.flush()
+        writer.close(events=count, objects=count)
     return lines
 
 
-def played(path: Path) -> tuple[list[Line], str]:
+def played(path: Path) -> tuple[list[RecordingLine], str]:
     """The lines that can be read, and the complaint at the end of them."""
     lines = []
-    with Player(path) as player:
+    with RecordingReader(path) as reader:
         try:
-            for line in player.lines():
+            for line in reader.lines():
                 lines.append(line)
-        except BrokenError as error:
+        except BrokenRecordingError as error:
             return lines, str(error)
     return lines, ""
 
@@ -60,23 +73,23 @@ def played(path: Path) -> tuple[list[Line], str]:
 def test_what_is_recorded_is_played(path: Path) -> None:
     """Line by line, with the resources; and only the owner can read it."""
     lines = written(path)
-    with Player(path) as player:
-        assert player.header.resources == (WIDGETS,)
-        assert list(player.lines()) == lines
-        assert player.position == player.size
+    with RecordingReader(path) as reader:
+        assert reader.header.resources == (WIDGETS,)
+        assert list(reader.lines()) == lines
+        assert reader.position == reader.size
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_what_is_flushed_can_be_read_while_the_recorder_runs(path: Path) -> None:
     """Each time as far as the last flush; and the end that is not there is missed."""
-    with Recorder(path, (WIDGETS,), force=False) as recorder:
+    with RecordingWriter(path, (WIDGETS,), force=False) as writer:
         for name in ("a", "b"):
-            recorder.write(added(name))
-            recorder.flush()
+            writer.write(added(name))
+            writer.flush()
             lines, complaint = played(path)
             assert lines[-1].object["metadata"]["name"] == name
             assert "ends without its end" in complaint
-        recorder.write(added("lost"))
+        writer.write(added("lost"))
     assert [line.object["metadata"]["name"] for line in played(path)[0]] == ["a", "b"]
 
 
@@ -101,13 +114,13 @@ def test_what_is_damaged_is_complained_of(tmp_path: Path) -> None:
     packed.write_bytes(damaged)
     lines, complaint = played(packed)
     assert len(lines) < 200
-    assert re.search("the rest cannot be read|no line of a recording", complaint)
+    assert re.search("the rest cannot be read|not a line of a recording", complaint)
     written(plain)
     text = plain.read_bytes().splitlines(keepends=True)
     plain.write_bytes(b"".join([*text[:5], b'{"time": 1}\n', *text[5:]]))
     lines, complaint = played(plain)
     assert len(lines) == 4
-    assert "is no line of a recording" in complaint
+    assert "is not a line of a recording" in complaint
 
 
 def header(**other: object) -> bytes:
@@ -135,11 +148,11 @@ def test_a_line_that_makes_no_sense_is_refused(tmp_path: Path, line: Any) -> Non
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "is no recording"),
-        (b"127.0.0.1 localhost\n", "is no recording"),
-        (header(format="other"), "is no recording"),
+        (b"", "is not a recording"),
+        (b"127.0.0.1 localhost\n", "is not a recording"),
+        (header(format="other"), "is not a recording"),
         (header(version=2), "is of version 2"),
-        (zstandard.compress(b"{}\n"), "is no recording"),
+        (zstandard.compress(b"{}\n"), "is not a recording"),
         (b"\x28\xb5\x2f\xfdxxxxxxx", "cannot be read"),
     ],
 )
@@ -148,14 +161,14 @@ def test_what_is_no_recording_is_said_to_be_none(tmp_path: Path, content: bytes,
     path = tmp_path / "a"
     path.write_bytes(content)
     with pytest.raises(CommandError, match=why):
-        Player(path)
+        RecordingReader(path)
 
 
 def test_odd_values_are_kept(path: Path) -> None:
     """Numbers past 64 bits; half of a character is shown as such."""
-    with Recorder(path, (), force=False) as recorder:
-        recorder.write(added("a", big=2**70, half="\ud800", wide="日本", small=5e-324))
-        recorder.close(events=1, objects=1)
+    with RecordingWriter(path, (), force=False) as writer:
+        writer.write(added("a", big=2**70, half="\ud800", wide="日本", small=5e-324))
+        writer.close(events=1, objects=1)
     (line,), _ = played(path)
     assert (line.object["big"], line.object["half"]) == (2**70, "\ufffd")
     assert (line.object["wide"], line.object["small"]) == ("日本", math.ulp(0.0))
@@ -165,12 +178,12 @@ def test_nothing_is_replaced_without_being_told(path: Path) -> None:
     """And what is no ordinary file never is, not even a link to one."""
     path.write_text("mine")
     with pytest.raises(FileExistsError):
-        Recorder(path, (), force=False)
+        RecordingWriter(path, (), force=False)
     assert path.read_text() == "mine"
     link = path.with_name(f"link-{path.name}")
     link.symlink_to(path)
-    with pytest.raises(CommandError, match="no ordinary file"):
-        Recorder(link, (), force=True)
-    with Recorder(path, (WIDGETS,), force=True) as recorder:
-        recorder.close(events=0, objects=0)
+    with pytest.raises(CommandError, match="not an ordinary file"):
+        RecordingWriter(link, (), force=True)
+    with RecordingWriter(path, (WIDGETS,), force=True) as writer:
+        writer.close(events=0, objects=0)
     assert played(path) == ([], "")

@@ -14,21 +14,28 @@ from typing import Any, TypeAlias
 import pytest
 
 from dyninformer import DynamicSharedInformerFactory, open_informer
-from dyninformer.cli.recording import Column, Line, Recorder, Resource, now
+from dyninformer.cli.recording import (
+    ColumnDefinition,
+    RecordingLine,
+    RecordingWriter,
+    ResourceDefinition,
+    now,
+)
 from dyninformer.testing.assets import find_assets
 from tests.cli.conftest import Run
 from tests.cli.terminal import Running, running
 from tests.cli.test_main import EXAMPLE, docstring
 
 Object: TypeAlias = dict[str, Any]
-PAPERS = Resource(
-    "papers.v1.ex.io", "Paper", True, "paper", ("pp",), (),
-    (Column("Phase", "string", ".status.phase"), Column("Deep", "string", ".spec.d", 1)),
-)  # fmt: skip
-PODS = Resource("pods.v1", "Pod", True)
+COLUMNS = (
+    ColumnDefinition("Phase", "string", ".status.phase"),
+    ColumnDefinition("Deep", "string", ".spec.d", 1),
+)
+PAPERS = ResourceDefinition("papers.v1.ex.io", "Paper", True, "paper", ("pp",), columns=COLUMNS)
+PODS = ResourceDefinition("pods.v1", "Pod", True)
 
 
-def obj(name: str, phase: str, resource: Resource = PAPERS) -> Object:
+def obj(name: str, phase: str, resource: ResourceDefinition = PAPERS) -> Object:
     """An object as it was in its cluster."""
     return {
         "apiVersion": resource.parsed.group_version,
@@ -43,10 +50,12 @@ def obj(name: str, phase: str, resource: Resource = PAPERS) -> Object:
     }  # fmt: skip
 
 
-def line(second: float, type_: str, what: Object, *, initial: bool = False) -> Line:
+def line(second: float, type_: str, what: Object, *, initial: bool = False) -> RecordingLine:
     """A line, so many seconds after the beginning."""
     resource = PODS if what["kind"] == "Pod" else PAPERS
-    return Line(now() + timedelta(seconds=second), type_, resource.gvr, initial, object=what)
+    return RecordingLine(
+        now() + timedelta(seconds=second), type_, resource.gvr, initial, object=what
+    )
 
 
 FIRST = [
@@ -57,12 +66,12 @@ FIRST = [
 LATER = [line(3600, "MODIFIED", obj("a", "Done")), line(3600, "DELETED", obj("b", "New"))]
 
 
-def recorded(path: Path, *lines: Line) -> Path:
+def recorded(path: Path, *lines: RecordingLine) -> Path:
     """A recording of papers and pods."""
-    with Recorder(path, (PAPERS, PODS), force=False) as recorder:
+    with RecordingWriter(path, (PAPERS, PODS), force=False) as writer:
         for each in lines:
-            recorder.write(each)
-        recorder.close(events=len(lines), objects=0)
+            writer.write(each)
+        writer.close(events=len(lines), objects=0)
     return path
 
 
@@ -146,8 +155,8 @@ def test_it_can_be_watched_and_written_to(tmp_path: Path) -> None:
 def test_it_ends_with_the_recording_if_told_to(run: Run, tmp_path: Path) -> None:
     """Exit code 0; what cannot be served is told, and passed over."""
     wrong = {**obj("c", "New"), "metadata": {"name": "../c"}}
-    odd = Resource("gears.v1", "Gear", True)
-    lines = [*FIRST, line(1, "ADDED", wrong), Line(now(), "RESOURCE", resource=odd)]
+    odd = ResourceDefinition("gears.v1", "Gear", True)
+    lines = [*FIRST, line(1, "ADDED", wrong), RecordingLine(now(), "RESOURCE", resource=odd)]
     path = recorded(tmp_path / "a.ndjson.zst", *lines, *LATER)
     result = run("replay", str(path), "--speed", "max", "--exit")
     assert result.exit_code == 0
@@ -155,25 +164,29 @@ def test_it_ends_with_the_recording_if_told_to(run: Run, tmp_path: Path) -> None
     skipped = [each for each in result.stderr.splitlines() if each.startswith("skipped: ")]
     assert skipped == [
         "skipped: Paper ../c: '../c' is no name: a path could not hold it",
-        "skipped: Gear of v1: this server has no such kind",
+        "skipped: Gear of v1: this server does not have this kind",
     ]
     assert result.stderr.endswith("all is played (5 changes made, 2 objects of 2 resources)\n")
 
 
 def test_what_came_later_is_served_as_it_came(tmp_path: Path) -> None:
     """A resource that was recorded later, also in another version; a CRD that went again."""
-    second = Resource("papers.v2.ex.io", "Paper", True)
-    gears = Resource("gears.v1.ex.io", "Gear", False)
+    second = ResourceDefinition("papers.v2.ex.io", "Paper", True)
+    gears = ResourceDefinition("gears.v1.ex.io", "Gear", False)
     crd = {
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "gears.ex.io", "deletionTimestamp": "2020-01-01T00:00:00Z"},
     }  # fmt: skip
     lines = [
         *FIRST,
-        Line(now(), "RESOURCE", resource=second),
-        Line(now(), "ADDED", second.gvr, object={**obj("z", "New"), "apiVersion": "ex.io/v2"}),
-        Line(now(), "RESOURCE", resource=gears),
-        Line(now(), "DELETED", "customresourcedefinitions.v1.apiextensions.k8s.io", object=crd),
+        RecordingLine(now(), "RESOURCE", resource=second),
+        RecordingLine(
+            now(), "ADDED", second.gvr, object={**obj("z", "New"), "apiVersion": "ex.io/v2"}
+        ),
+        RecordingLine(now(), "RESOURCE", resource=gears),
+        RecordingLine(
+            now(), "DELETED", "customresourcedefinitions.v1.apiextensions.k8s.io", object=crd
+        ),
     ]
     path = recorded(tmp_path / "a.ndjson", *lines)
     with replaying(path, "--speed", "max") as (command, kubeconfig):
@@ -200,7 +213,7 @@ def test_a_recording_that_breaks_off_is_played_up_to_there(run: Run, tmp_path: P
         (["--speed", "0"], 2, "above 0"),
         (["--speed", "fast"], 2, "or max"),
         (["--start=-1m"], 2, "nothing before the beginning"),
-        (["--kubeconfig-out", "/dev/null"], 2, "it is there already"),
+        (["--kubeconfig-out", "/dev/null"], 2, "it exists already"),
     ],
 )
 def test_wrong_usage_is_said(
@@ -217,7 +230,7 @@ def test_what_is_no_recording_is_said_to_be_none(run: Run, tmp_path: Path) -> No
     path = tmp_path / "a.yaml"
     path.write_text("kind: Pod\n")
     result = run("replay", str(path))
-    assert (result.exit_code, "is no recording" in result.stderr) == (1, True)
+    assert (result.exit_code, "is not a recording" in result.stderr) == (1, True)
     assert run("replay", str(tmp_path / "nothing")).exit_code == 1
 
 

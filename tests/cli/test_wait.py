@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dyninformer import EventType, GroupVersionResource
-from dyninformer.cli.awaited import Awaited
+from dyninformer.cli.wait import ResourceWait
 from dyninformer.conditions import met_when
 from dyninformer.discovery import ResolvedResource
 from dyninformer.testing import ApiServer
@@ -105,7 +105,7 @@ def test_no_object_meets_nothing_but_delete(run: Run, selection: str) -> None:
         (["cert", "a/b", "--for", "create"], "not both"),
         (["cert/a", "--for", "ready"], "is nothing to wait for"),
         (["cert/a", "--for", "jsonpath={.a}>"], "write a comparison"),
-        (["cert/a", "--for", "create", "--timeout", "1x"], "no duration"),
+        (["cert/a", "--for", "create", "--timeout", "1x"], "not a duration"),
         (["crt/a", "--for", "delete"], "did you mean certificates.cert-manager.io?"),
         (["crt/a", "--for", "create", "--timeout", "0"], "did you mean"),
         (["cert/a"], "--for"),
@@ -156,12 +156,12 @@ def test_a_deletion_that_nobody_saw_is_one() -> None:
         GroupVersionResource("cert-manager.io", "v1", "certificates"), "Certificate", True, "cert"
     )
     unused: Any = None
-    awaited = Awaited(certificates, unused, ["prod/a"], [met_when("delete")])
+    waited = ResourceWait(certificates, unused, ["prod/a"], [met_when("delete")])
     replaced: Any = SimpleNamespace(
         key="prod/a", type=EventType.UPDATED, recreated=True, object={"metadata": {"name": "a"}}
     )
-    assert list(awaited.take(replaced)) == ["certificate.cert-manager.io/a"]
-    assert awaited.all_met
+    assert list(waited.take(replaced)) == ["certificate.cert-manager.io/a"]
+    assert waited.all_met
 
 
 def test_deletion_is_waited_for(server: ApiServer, kubeconfig: Path) -> None:

@@ -110,7 +110,7 @@ def test_other_forms_are_a_line_per_event(run: Run, form: str, lines: list[str])
         (["crt"], 2, "did you mean certificates.cert-manager.io?"),
         (["cert", "--on", "{.spec"], 2, "}"),
         (["cert", "--until", "{.spec.n}>"], 2, "write a comparison"),
-        (["cert", "--timeout", "soon"], 2, "no duration"),
+        (["cert", "--timeout", "soon"], 2, "not a duration"),
         (["cert", "--shell"], 2, "--shell is for --exec"),
         (["cert", "--exec", "echo 'x"], 2, "No closing quotation"),
         (["cert", "--exec", " "], 2, "there is no command"),
@@ -315,7 +315,9 @@ def test_a_full_name_of_what_is_not_there_waits_for_its_crd(tmp_path: Path) -> N
         kubeconfig = bare.kubeconfig(tmp_path / "config")
         named = "certificates.v1.cert-manager.io,ns"
         with running(kubeconfig, "watch", named, "-A", "-o", "name") as watch:
-            watch.shows("Its CRD may not be installed yet. It is waited for.", on_stderr=True)
+            watch.shows(
+                "Its CRD may not be installed yet. The command waits for it.", on_stderr=True
+            )
             watch.shows("namespace/default")
             bare.install(CRDS)
             watch.shows("certificate.cert-manager.io/shop")

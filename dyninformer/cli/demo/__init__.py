@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dyninformer.cli.failing import CommandError
+from dyninformer.cli.errors import CommandError
 
 __all__ = ["command"]
 
@@ -23,7 +23,7 @@ def command(
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Tell it line by line, also on a terminal.")
+        bool, typer.Option("--once", help="Print it line by line, also on a terminal.")
     ] = False,
     seconds: Annotated[
         float | None,
@@ -41,8 +41,8 @@ def command(
 
     Certificates are issued, fail and are renewed; IP blocks give out addresses and take them
     back; a CRD is deleted and comes back; the API server is stopped and started again. On a
-    terminal you see what changed last, two indexes by JSONPath, diffs, and how the informers
-    stand. It ends by itself, or with Ctrl-C, with a summary; `kubectl` can look on meanwhile.
+    terminal you see what changed last, two indexes by JSONPath, diffs, and the state of the
+    informers. It ends by itself, or with Ctrl-C, with a summary; `kubectl` can be used meanwhile.
 
     Exit codes: 0 the caches and the server agree at the end, object for object; 1 they do not.
 
@@ -54,7 +54,7 @@ def command(
     ```
     """
     try:
-        from dyninformer.cli.demo.stage import show  # noqa: PLC0415 - it needs another extra
+        from dyninformer.cli.demo.show import show  # noqa: PLC0415 - it needs another extra
     except ModuleNotFoundError as error:
         raise CommandError(
             f"the demo has a server of its own, which needs {error.name}: "

@@ -8,28 +8,28 @@ import signal
 import pytest
 import typer
 
-from dyninformer.cli.signals import ended_by_signals
+from dyninformer.cli.terminal import shutdown_on_signals
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_asks_for_the_end_and_says_the_exit_code(number: int, code: int) -> None:
     """It interrupts nothing; what was there before is there again afterwards."""
     before = signal.getsignal(number)
-    with ended_by_signals() as ending:
-        assert not ending.wait(0)
-        ending.exit()
+    with shutdown_on_signals() as shutdown:
+        assert not shutdown.wait(0)
+        shutdown.exit()
         os.kill(os.getpid(), number)
-        assert ending.wait(60)
+        assert shutdown.wait(60)
         with pytest.raises(typer.Exit) as asked:
-            ending.exit()
+            shutdown.exit()
         assert asked.value.exit_code == code
     assert signal.getsignal(number) is before
 
 
 def test_the_second_signal_does_not_wait() -> None:
     """Somebody means it."""
-    with ended_by_signals() as ending:
+    with shutdown_on_signals() as shutdown:
         os.kill(os.getpid(), signal.SIGINT)
-        assert ending.wait(60)
+        assert shutdown.wait(60)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)

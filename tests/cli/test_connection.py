@@ -8,7 +8,7 @@ import time
 import pytest
 
 from dyninformer import DynamicSharedInformerFactory
-from dyninformer.cli.progress import shown_while_syncing
+from dyninformer.cli.connection import sync_progress
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import BlackHole
 
@@ -37,7 +37,7 @@ def test_a_bar_has_the_total_that_the_server_tells(
                 assert time.monotonic() < until, status
                 time.sleep(0.01)
             assert (status.listed, status.expected, status.objects) == (1, 2, 0)
-            with shown_while_syncing(factory, terminal) as refresh:
+            with sync_progress(factory, terminal) as refresh:
                 refresh()
     assert "reading certificates.v1.cert-manager.io" in terminal.getvalue()
     assert "1/2" in terminal.getvalue()
@@ -48,7 +48,7 @@ def test_nothing_is_drawn_where_nobody_looks(server: ApiServer) -> None:
     pipe = io.StringIO()
     with DynamicSharedInformerFactory(server.client()) as factory:
         factory.for_resource("v1/namespaces")
-        with shown_while_syncing(factory, pipe) as refresh:
+        with sync_progress(factory, pipe) as refresh:
             refresh()
     assert pipe.getvalue() == ""
 
@@ -61,6 +61,6 @@ def test_nothing_is_drawn_on_a_terminal_that_cannot_take_back_what_it_shows(
     terminal = Terminal()
     with DynamicSharedInformerFactory(server.client()) as factory:
         factory.for_resource("v1/namespaces")
-        with shown_while_syncing(factory, terminal) as refresh:
+        with sync_progress(factory, terminal) as refresh:
             refresh()
     assert terminal.getvalue() == ""

@@ -53,9 +53,9 @@ def exit_code(error: BaseException) -> int:
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Tell a failure as one message, without a traceback, and exit with its code.
+    """Report a failure as one message, without a traceback, and exit with its code.
 
-    An interrupt says nothing. A reader that closes the pipe (``| head``) is no failure.
+    An interrupt prints nothing. A reader that closes the pipe (``| head``) is not a failure.
     """
     try:
         yield

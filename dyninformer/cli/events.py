@@ -1,0 +1,484 @@
+"""The events of resources and wildcards: received, filtered, and shown as they come."""
+
+from __future__ import annotations
+
+import math
+import queue
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+from dyninformer.cli.arguments import Filter
+from dyninformer.cli.connection import LOOK_SECONDS, Cluster, ConnectionNotices, Say
+from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
+from dyninformer.cli.output import Form
+from dyninformer.cli.terminal import Screen, say
+from dyninformer.conditions import Met
+from dyninformer.delivery.events import Change, Event, EventType
+from dyninformer.discovery import ResolvedResource
+from dyninformer.display import forms
+from dyninformer.display.columns import Columns, custom_columns, row
+from dyninformer.display.diff import ADDED as PLUS
+from dyninformer.display.diff import REMOVED as MINUS
+from dyninformer.display.diff import diff_lines
+from dyninformer.display.table import Table
+from dyninformer.display.text import Line, visible
+from dyninformer.errors import UnknownResourceError
+from dyninformer.factory import DynamicSharedInformerFactory
+from dyninformer.follow import Follower
+from dyninformer.resource import GroupVersionResource
+from dyninformer.store.jsonpath import Projection, index_text
+
+Object: TypeAlias = dict[str, Any]
+
+ADDED: Final = "ADDED"
+MODIFIED: Final = "MODIFIED"
+DELETED: Final = "DELETED"
+COLOURS: Final = {ADDED: "green", MODIFIED: "yellow", DELETED: "red"}
+
+_TYPES: Final = {
+    EventType.ADDED: ADDED,
+    EventType.UPDATED: MODIFIED,
+    EventType.DELETED: DELETED,
+}
+_SIGNS: Final = {PLUS: "green", MINUS: "red"}
+_WILDCARDS: Final = frozenset("*?[")
+_SETTLED_SECONDS: Final = 1.0  # more resources may follow those that are being read
+_TIME: Final = "%H:%M:%S"
+_GENERATION: Final = ".metadata.generation"
+_PATHS: Final = 3  # that a row names of what changed; --diff shows all
+_MISSED: Final = "nobody saw when, so this may not be its last state"
+
+
+class Received(NamedTuple):
+    """An event, and when it came."""
+
+    when: datetime
+    event: Event
+    existing: bool
+    """It tells of what was there when the command began."""
+
+
+class EventSource:
+    """The events of everything that a command listens to. Its methods are for one thread.
+
+    Resources are given in any spelling, several with commas. If there is a wildcard among them,
+    or the full name of a resource that is not there yet, all are followed, as CRDs come and go.
+    """
+
+    def __init__(self, cluster: Cluster, words: Sequence[str]) -> None:
+        self._cluster = cluster
+        self._events: queue.SimpleQueue[tuple[datetime, Event]] = queue.SimpleQueue()
+        self._follower: Follower | None = None
+        self._first: set[GroupVersionResource] | None = None
+        self._known: set[GroupVersionResource] = set()
+        self._reason = ""
+        self.resources: list[ResolvedResource] = []
+        """What was named without wildcards, and is there."""
+        self.patterns: list[str] = []
+        self._absent: list[str] = []
+        for each in dict.fromkeys(part for word in words for part in word.split(",") if part):
+            if _WILDCARDS.intersection(each):
+                self.patterns.append(each)
+                continue
+            try:
+                found = cluster.resolve(each)
+            except UnknownResourceError as error:
+                self.patterns.append(_full_name(each, error))
+                self._absent.append(str(error))
+            else:
+                if found not in self.resources:
+                    self.resources.append(found)
+
+    @property
+    def resource(self) -> ResolvedResource | None:
+        """The resource, if there is exactly one, and none can follow."""
+        return self.resources[0] if len(self.resources) == 1 and not self.patterns else None
+
+    def begin(self, say: Say) -> None:
+        """Start, and return when the first state is there.
+
+        Raises:
+            CommandError: The server refuses it.
+        """
+        if self.patterns:
+            self._follow(say)
+            return
+        cluster = self._cluster
+        informers = [cluster.informer(each) for each in self.resources]
+        cluster.sync()
+        self._first = {each.gvr for each in informers}
+        registrations = [
+            each.informer.add_event_handler(on_event=self._put, name="watch") for each in informers
+        ]
+        for registration in registrations:  # the first state is ready, however short the watch is
+            registration.wait_for_sync(cluster.target.request_timeout)
+
+    @property
+    def followed(self) -> list[GroupVersionResource]:
+        """What is listened to now, sorted."""
+        return sorted(self._known or self._first or ())
+
+    def get(self, timeout: float) -> Received | None:
+        """The next event; None if none comes in time."""
+        try:
+            when, event = self._events.get(timeout=max(0.0, timeout))
+        except queue.Empty:
+            return None
+        existing = event.initial and (self._first is None or event.gvr in self._first)
+        return Received(when, event, existing)
+
+    def look(self, say: Say) -> None:
+        """Say which resources are followed now and were not before, and which no longer."""
+        if self._follower is None:
+            return
+        followed = set(self._follower.resources())
+        if self._first is not None:
+            # What comes back comes with objects that were not there when the command began.
+            self._first &= followed
+        for sign, news in (("following", followed - self._known), ("gone", self._known - followed)):
+            if news:
+                say(f"{sign}: {', '.join(sorted(each.group_resource for each in news))}")
+        self._known = followed
+        if self._follower.reason != self._reason:
+            self._reason = self._follower.reason
+            if self._reason:
+                say(visible(self._reason))
+
+    def _follow(self, say: Say) -> None:
+        target, factory = self._cluster.target, self._cluster.factory
+        names = [f"{each.gvr.group_version}/{each.gvr.resource}" for each in self.resources]
+        follower = factory.follow(
+            *self.patterns,
+            *names,
+            on_event=self._put,
+            namespaces=self._cluster.namespaces,
+            label_selector=target.selector or None,
+            field_selector=target.field_selector or None,
+        )
+        until = time.monotonic() + target.request_timeout
+        settled = math.inf
+        while not follower.has_synced() and not follower.reason:
+            now = time.monotonic()
+            settled = min(settled, now) if _only_refused_left(factory) else math.inf
+            if now >= until or now - settled >= _SETTLED_SECONDS:
+                break  # what there is is shown, and the rest is tried again and again
+            factory.wait(LOOK_SECONDS)
+        self._follower = follower
+        self._known = set(follower.resources())
+        self._first = set(self._known)
+        for absence in self._absent:
+            say(f"{visible(absence)} The command waits for it.")
+        if not self._known and not self._absent and not follower.reason:
+            say(f"nothing is there yet that matches {visible(' '.join(self.patterns))}")
+
+    def _put(self, event: Event) -> None:
+        """On the informer's threads."""
+        self._events.put((datetime.now().astimezone(), event))
+
+
+def _full_name(word: str, error: UnknownResourceError) -> str:
+    """The pattern of a resource that may come later; the error if it is not named in full."""
+    try:
+        gvr = GroupVersionResource.parse(word)
+    except ValueError:
+        raise error from None
+    return f"{gvr.group_version}/{gvr.resource}"
+
+
+def _only_refused_left(factory: DynamicSharedInformerFactory) -> bool:
+    """There is something that is not read yet, and all of it has failed already."""
+    left = [each for each in factory.status().values() if not each.synced]
+    return bool(left) and all(each.attempts for each in left)
+
+
+def received_events(
+    cluster: Cluster, source: EventSource, length: float, look: Callable[[], None] | None = None
+) -> Iterator[Received | None]:
+    """Each event until the time is over, and None now and then if none comes.
+
+    Meanwhile stderr tells what becomes of the connection. What was there at the beginning comes
+    whole, however short the time is; a stream of changes without a pause ends in time.
+    """
+    notices = ConnectionNotices(cluster.factory.status)
+    until, looked = time.monotonic() + length, -math.inf
+    while True:
+        now = time.monotonic()
+        if now - looked >= LOOK_SECONDS:
+            looked = now
+            notices.look()
+            source.look(say)
+            if look is not None:
+                look()
+        received = source.get(min(LOOK_SECONDS, until - now))
+        yield received
+        if time.monotonic() >= until and (received is None or not received.existing):
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvent:
+    """An event as it is shown, in the words of the watch protocol and of kubectl."""
+
+    when: datetime
+    type: str
+    event: Event
+    object: Object
+    changes: list[Change]
+    """What an update changed: path by path, or the given paths' values as text."""
+    values: list[str]
+    """What the given paths find now."""
+
+    @property
+    def missed(self) -> bool:
+        """A deletion that nobody saw happen."""
+        return self.type == DELETED and self.event.final_state_unknown
+
+    @property
+    def full_name(self) -> str:
+        """``certificate.cert-manager.io/shop``."""
+        kind = str(self.object.get("kind") or self.event.gvr.resource)
+        return forms.as_name(self.object, kind, self.event.gvr.group)
+
+
+class EventFilter:
+    """Selects events by ``--where``, ``--on`` and ``--no-initial``.
+
+    An object that comes to fit, or no longer fits, is shown as ADDED or DELETED.
+    """
+
+    def __init__(self, fits: Filter, paths: Sequence[str] = (), *, initial: bool) -> None:
+        self.paths = paths
+        self._fits = fits
+        self._projection = Projection(paths) if paths else None
+        self._initial = initial
+
+    def shown(self, received: Received) -> ShownEvent | None:
+        """What is shown of an event; None if nothing is."""
+        event = received.event
+        if received.existing and not self._initial:
+            return None
+        type_ = watch_type(event, self._fits)
+        if type_ is None:
+            return None
+        values = self._texts(event.object)
+        changes: list[Change] = []
+        if type_ == MODIFIED:
+            changes = self._changes(event.old, values) if self._projection else event.changes()
+            if self._projection and not changes:
+                return None
+        return ShownEvent(received.when, type_, event, event.object, changes, values)
+
+    def fits(self, event: Event) -> bool:
+        """There is an object now, and it is one of those that are watched."""
+        return event.type is not EventType.DELETED and self._fits(event.object)
+
+    def _texts(self, obj: Object | None) -> list[str]:
+        """The paths' values, each as one text."""
+        if self._projection is None or obj is None:
+            return []
+        return [
+            ",".join(text for each in values if (text := index_text(each)) is not None)
+            for values in self._projection.rows(obj)
+        ]
+
+    def _changes(self, old: Object | None, values: list[str]) -> list[Change]:
+        return [
+            Change(path.strip("{}"), before or None, now or None)
+            for path, before, now in zip(self.paths, self._texts(old), values, strict=True)
+            if before != now
+        ]
+
+
+def watch_type(event: Event, fits: Filter | None) -> str | None:
+    """What an event is for a watch of the objects that fit; None if it is nothing."""
+    if fits is None:
+        return _TYPES.get(event.type)
+    gone = event.type is EventType.DELETED
+    obj, old = event.object, event.old
+    was = obj if gone else old
+    now = not gone and fits(obj)
+    before = was is not None and fits(was)
+    if now and before:
+        return MODIFIED if event.type is EventType.UPDATED else None
+    if now:
+        return ADDED
+    return DELETED if before else None
+
+
+class EventFormat(Protocol):
+    """How events are shown."""
+
+    def lines(self, shown: ShownEvent) -> Iterator[Line]:
+        """The lines of one event."""
+
+
+class EventTable:
+    """``watch``: a row per event, with the columns of the one resource, or with full names.
+
+    With paths, those stand in place of the resource's columns, and their values are shown
+    instead of what changed.
+    """
+
+    def __init__(
+        self,
+        form: Form,
+        cluster: Cluster,
+        source: EventSource,
+        paths: Sequence[str],
+        *,
+        show_headings: bool,
+    ) -> None:
+        self._paths = [path.strip("{}") for path in paths]
+        self._columns: Columns | None = None
+        resource = source.resource
+        if resource is not None:
+            columns = form.columns(cluster.factory.discovery, resource, with_namespace=False)
+            self._columns = columns[:1] if paths else columns
+        self._namespace = cluster.several_namespaces and (resource is None or resource.namespaced)
+        where = ["namespace"] if self._namespace else []
+        own = ["name"] if self._columns is None else [each.heading for each in self._columns]
+        last = self._paths or ["changed"]
+        self._table = Table(["time", "event", *where, *own, *last], show_headings=show_headings)
+
+    def lines(self, shown: ShownEvent) -> Iterator[Line]:
+        """One row; before the first the headings."""
+        cells = [shown.when.strftime(_TIME), f"{shown.type:{len(MODIFIED)}}"]  # the longest
+        if self._namespace:
+            cells.append(shown.event.namespace)
+        cells += [shown.full_name] if self._columns is None else row(self._columns, shown.object)
+        cells += self._values(shown) if self._paths else [_changed(shown)]
+        *headings, text = self._table.lines([cells])
+        for heading in headings:
+            yield Line(heading)
+        start = len(cells[0]) + 3
+        yield Line(text, COLOURS[shown.type], start, start + len(shown.type))
+
+    def _values(self, shown: ShownEvent) -> list[str]:
+        """What the paths find, after an arrow where they found something else before."""
+        was = {change.path: change.old for change in shown.changes}
+        return [
+            f"{was[path] or '<none>'} -> {now or '<none>'}" if path in was else now
+            for path, now in zip(self._paths, shown.values, strict=True)
+        ]
+
+
+def _changed(shown: ShownEvent) -> str:
+    if shown.missed:
+        return "missed"
+    paths = [change.path for change in shown.changes]
+    if len(paths) > 1 and _GENERATION in paths:
+        paths.remove(_GENERATION)  # it only counts the others
+    more = len(paths) - _PATHS
+    named = ", ".join(paths[:_PATHS])
+    return f"{named} and {more} more" if more > 0 else named
+
+
+class EventDiffs:
+    """``watch --diff``: a heading per event, and below it what an update changed."""
+
+    def lines(self, shown: ShownEvent) -> Iterator[Line]:
+        """The heading, and the diff."""
+        inside = f" in {visible(shown.event.namespace)}" if shown.event.namespace else ""
+        head = f"{shown.when.strftime(_TIME)} {shown.type}"
+        note = f" ({_MISSED})" if shown.missed else ""
+        start = len(head) - len(shown.type)
+        text = f"{head} {shown.full_name}{inside}{note}"
+        yield Line(text, COLOURS[shown.type], start, len(head))
+        for sign, change in diff_lines(shown.changes):
+            yield Line(f"  {sign} {change}", _SIGNS.get(sign, ""))
+
+
+def object_format(
+    form: Form, cluster: Cluster, source: EventSource, *, events: bool, show_headings: bool
+) -> ObjectTable | ObjectTexts:
+    """How objects are shown as ``get`` shows them; ``events`` adds what happened to them."""
+    if not form.is_tabular:
+        return ObjectTexts(form, events=events)
+    resource = source.resource
+    if form.argument:
+        columns = custom_columns(form.argument)
+    elif resource is None:
+        raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
+    else:
+        several = cluster.several_namespaces
+        columns = form.columns(cluster.factory.discovery, resource, with_namespace=several)
+    return ObjectTable(form, columns, events=events, show_headings=show_headings)
+
+
+class ObjectTable:
+    """Rows as ``get`` shows them, in a table that grows; ``events`` adds what happened."""
+
+    def __init__(self, form: Form, columns: Columns, *, events: bool, show_headings: bool) -> None:
+        self._columns = columns
+        self._events = events
+        headings = [each.heading for each in columns]
+        if events:
+            headings.insert(0, "event")
+        self._table = form.table(headings, show_headings=show_headings)
+        if events:
+            self._table.make_room([(MODIFIED, "")])  # the longest
+
+    def make_room(self, objects: Iterable[Object]) -> None:
+        """Line up what is there already, though it comes object by object."""
+        event = [""] if self._events else []
+        self._table.make_room([*event, *row(self._columns, obj)] for obj in objects)
+
+    def lines(self, shown: ShownEvent) -> Iterator[Line]:
+        """One row."""
+        cells = row(self._columns, shown.object)
+        if self._events:
+            cells.insert(0, shown.type)
+        for text in self._table.lines([cells]):
+            yield Line(text)
+
+
+class ObjectTexts:
+    """The object itself in a form for programs, or the event as the watch protocol has it."""
+
+    def __init__(self, form: Form, *, events: bool) -> None:
+        self._form = form
+        self._events = events
+        self._separated = False
+
+    def lines(self, shown: ShownEvent) -> Iterator[Line]:
+        """The text of one event."""
+        if self._form.kind == "name":
+            name = shown.full_name
+            yield Line(f"{shown.type}   {name}" if self._events else name)
+            return
+        obj = forms.without_managed_fields(shown.object)
+        value = {"type": shown.type, "object": obj} if self._events else obj
+        if self._form.kind == "yaml" and self._separated:
+            yield Line("---")
+        self._separated = True
+        yield Line(self._form.text([value], one=True))
+
+
+def show_events(
+    cluster: Cluster,
+    source: EventSource,
+    events: EventFilter,
+    form: EventFormat,
+    *,
+    act: Callable[[ShownEvent], None] | None = None,
+    met: Met | None = None,
+    length: float = math.inf,
+) -> None:
+    """Show events until the time is over, or an object meets what is waited for."""
+    screen = Screen()
+    for received in received_events(cluster, source, length, look=screen.check_reader):
+        if received is None:
+            continue
+        shown = events.shown(received)
+        if shown is not None:
+            screen.show(form.lines(shown))
+            if act is not None:
+                act(shown)
+        event = received.event
+        if met is not None and events.fits(event) and met(event.object):
+            return
+    if met is not None:
+        raise CommandError("timed out: no object has met --until", code=OUT_OF_TIME)
