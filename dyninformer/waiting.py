@@ -21,7 +21,7 @@ Written: TypeAlias = "str | Mapping[str, Any] | HasDict"
 
 
 class HasDict(Protocol):
-    """What the official client gives back: a ResourceInstance, or a typed model."""
+    """What the official client gives back: a ResourceInstance, or a typed model. Not for import."""
 
     def to_dict(self) -> Any:
         """It as a dict."""
