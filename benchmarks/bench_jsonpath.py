@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from jsonpath_ng.ext.parser import parse
 
-from dyninformer.store.jsonpath import JSONPath, Projection, jsonpath_index
+from dyninformer.jsonpath import JSONPath, Projection, jsonpath_index
 
 ROUNDS = 60
 CALLS = 500

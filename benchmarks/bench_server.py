@@ -11,13 +11,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import urllib3
 
 from dyninformer.testing import ApiServer
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Client = subprocess.Popen[str]
 
 OBJECTS = 10_000

@@ -10,9 +10,8 @@ import hashlib
 import json
 import time
 import uuid
-from typing import Any
 
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 PATH = "/apis/cert-manager.io/v1/certificates"
 PER_NAMESPACE = 500

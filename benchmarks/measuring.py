@@ -15,11 +15,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from benchmarks.certificates import PATH, SENT, place
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Pair = tuple[str, str]
 
 EMPTY = PATH.replace("certificates", "issuers")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from kubernetes.client import ApiClient, Configuration
 
 from benchmarks.measuring import Cache, Handler, run
 from dyninformer import DynamicSharedInformerFactory, GroupVersionResource
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 CERTIFICATES = GroupVersionResource("cert-manager.io", "v1", "certificates")
 ISSUERS = GroupVersionResource("cert-manager.io", "v1", "issuers")

@@ -12,14 +12,13 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 
 import urllib3
 
 from benchmarks.certificates import PATH
 from benchmarks.measuring import EMPTY, Cache, Handler, run
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Objects = dict[str, Object]
 Index = dict[str, set[str]]
 

@@ -26,7 +26,8 @@ from contextlib import suppress
 from itertools import islice
 from urllib.parse import parse_qs, urlsplit
 
-from benchmarks.certificates import NOT_SENT, PATH, Object, certificate
+from benchmarks.certificates import NOT_SENT, PATH, certificate
+from dyninformer.types import Object
 
 Query = dict[str, str]
 Data = list[bytes]

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from dyninformer.follow import Follower
     from dyninformer.indexer import Indexer, Store
     from dyninformer.informer import SharedIndexInformer
+    from dyninformer.jsonpath import JSONPath, compound, jsonpath_index
     from dyninformer.lister import GenericLister, GenericNamespaceLister
     from dyninformer.metrics import Metrics
     from dyninformer.opening import OpenInformer, open_informer
     from dyninformer.options import DROP, Drop, ListOptions, ResourceOptions
     from dyninformer.registry import GenericInformer
     from dyninformer.resource import GroupVersionResource
-    from dyninformer.store.jsonpath import JSONPath, compound, jsonpath_index
     from dyninformer.store.transforms import strip
     from dyninformer.syncing import SyncResult
     from dyninformer.watching.status import InformerState, InformerStatus
@@ -144,9 +144,9 @@ _HOMES = {
     "ListOptions": "options",
     "ResourceOptions": "options",
     "GroupVersionResource": "resource",
-    "JSONPath": "store.jsonpath",
-    "compound": "store.jsonpath",
-    "jsonpath_index": "store.jsonpath",
+    "JSONPath": "jsonpath",
+    "compound": "jsonpath",
+    "jsonpath_index": "jsonpath",
     "strip": "store.transforms",
     "InformerState": "watching.status",
     "InformerStatus": "watching.status",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from dyninformer.errors import JSONPathError
-from dyninformer.store.jsonpath.comparing import Comparison, divided
-from dyninformer.store.jsonpath.conditions import PathCondition
+from dyninformer.jsonpath.comparing import Comparison, divided
+from dyninformer.jsonpath.conditions import PathCondition
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Condition: TypeAlias = str | Callable[[Object], bool]
 
 _SHOWN = 200  # characters of a value in a message

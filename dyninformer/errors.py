@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dyninformer.types import Object
+
 __all__ = [
     "AmbiguousResourceError",
     "CacheSyncError",
@@ -26,8 +28,6 @@ __all__ = [
     "UnreachableError",
     "WaitTimeoutError",
 ]
-
-Object = dict[str, Any]
 
 
 class DynInformerError(Exception):

@@ -32,6 +32,7 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.syncing import SyncResult, sync_error
 from dyninformer.threads import runs_for
+from dyninformer.types import Names
 from dyninformer.waking import Deadline, Flag
 from dyninformer.watching.status import InformerStatus
 
@@ -49,7 +50,6 @@ _EXIT_SECONDS = 5.0
 Resource: TypeAlias = GroupVersionResource | str
 NewInformer: TypeAlias = "Callable[[DynamicClient, float], SharedIndexInformer]"
 Status: TypeAlias = dict[GroupVersionResource, InformerStatus]
-Names: TypeAlias = list[str]
 Followers: TypeAlias = tuple[Follower, ...]
 
 

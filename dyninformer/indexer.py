@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from dyninformer.options import IndexFunction
 from dyninformer.store import store as room
+from dyninformer.types import Object, Objects
 
-Object: TypeAlias = dict[str, Any]
-Objects: TypeAlias = list[Object]
 Texts: TypeAlias = list[str]
 
 

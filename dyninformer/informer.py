@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from dyninformer.conditions import Condition
 from dyninformer.controller import Controller
@@ -24,6 +24,7 @@ from dyninformer.store import store as room
 from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
 from dyninformer.threads import runs_for
+from dyninformer.types import Names, Object
 from dyninformer.waiting import Written, wait_for, wait_for_version
 from dyninformer.waking import Deadline
 from dyninformer.watching.status import InformerStatus
@@ -31,9 +32,6 @@ from dyninformer.watching.status import InformerStatus
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
     from kubernetes.dynamic import DynamicClient
-
-Object: TypeAlias = dict[str, Any]
-Names: TypeAlias = list[str]
 
 
 class SharedIndexInformer:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError
 from dyninformer.store.rows import Columns, Rows, frame, rows_of
 from dyninformer.store.selecting import Selector, matching
 from dyninformer.store.snapshot import View
 from dyninformer.store.store import Store
+from dyninformer.types import Names, Object, Objects
 
 if TYPE_CHECKING:
     import pandas
 
-Object: TypeAlias = dict[str, Any]
-Objects: TypeAlias = list[Object]
-Names: TypeAlias = list[str]
 T = TypeVar("T")
 _RAISE: Final = object()
 

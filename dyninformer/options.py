@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-Object = dict[str, Any]
+from dyninformer.types import Object
+
 IndexFunction = str | Callable[[Object], Iterable[str]]
 """A JSONPath, or a function from an object to the values it is found under."""
 Namespaces = str | Sequence[str]

@@ -12,12 +12,12 @@ from dyninformer.options import ALL_NAMESPACES, DEFAULT_PAGE_SIZE, ListOptions, 
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.store.store import Store
+from dyninformer.types import Names
 from dyninformer.waking import Bell, Deadline
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
 
-Names: TypeAlias = list[str]
 Tweak: TypeAlias = Callable[[ListOptions], None]
 WatchErrorHandler: TypeAlias = Callable[[Exception], object]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dyninformer.delivery.resync import Timers
 from dyninformer.metrics import NO_METRICS, Metrics, contained
+from dyninformer.types import Names
 from dyninformer.waking import Deadline
 from dyninformer.watching.crds import CrdWatch
 from dyninformer.watching.source import Source
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from kubernetes.client import ApiClient
     from kubernetes.dynamic import DynamicClient
 
-Names = list[str]
 
 _GRACE = 0.5
 

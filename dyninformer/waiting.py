@@ -13,10 +13,10 @@ from dyninformer.indexer import Store
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store import versions
+from dyninformer.types import Object
 from dyninformer.waking import Deadline
 from dyninformer.watching.status import InformerStatus
 
-Object: TypeAlias = dict[str, Any]
 Written: TypeAlias = "str | Mapping[str, Any] | HasDict"
 
 

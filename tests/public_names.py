@@ -18,7 +18,7 @@ from tests.documents import ROOT
 
 PACKAGES = (
     "dyninformer",
-    "dyninformer.store.jsonpath",
+    "dyninformer.jsonpath",
     "dyninformer.metrics",
     "dyninformer.testing",
     "dyninformer.testing.faults",

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from dyninformer.conditions import met_when
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 
 def conditioned(status: str, *, observed: int | None = None, generation: int = 1) -> Object:

@@ -9,14 +9,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dyninformer.testing import ApiServer
+from dyninformer.types import Object
 from tests.documents import ROOT
 
-Object = dict[str, Any]
 Run = Callable[..., "Script"]
 
 ISSUERS: Object = {

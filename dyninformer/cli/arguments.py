@@ -16,10 +16,10 @@ import typer
 from dyninformer.cli import completion
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.errors import JSONPathError
-from dyninformer.store.jsonpath import JSONPath, index_text
-from dyninformer.store.jsonpath.brackets import outside_brackets
+from dyninformer.jsonpath import JSONPath, index_text
+from dyninformer.jsonpath.brackets import outside_brackets
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Filter: TypeAlias = Callable[[Object], bool]
 
 

@@ -22,13 +22,13 @@ from dyninformer.delivery.events import Event, EventType
 from dyninformer.display.text import Line, visible
 from dyninformer.errors import JSONPathError
 from dyninformer.factory import GenericInformer
-from dyninformer.store.jsonpath import JSONPath, index_text
+from dyninformer.jsonpath import JSONPath, index_text
+from dyninformer.types import Object
 from dyninformer.waking import Flag
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-Object: TypeAlias = dict[str, Any]
 Rows: TypeAlias = list[list[str]]
 
 _REDRAW_SECONDS: Final = 0.1

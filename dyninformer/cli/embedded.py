@@ -18,11 +18,11 @@ from dyninformer.cli.terminal import say
 from dyninformer.display.text import visible
 from dyninformer.testing import ApiError
 from dyninformer.testing.cluster.builtins import BUILTINS
+from dyninformer.types import Object
 
 if TYPE_CHECKING:
     from dyninformer.testing import ApiServer
 
-Object: TypeAlias = dict[str, Any]
 
 _CRD: Final = "CustomResourceDefinition"
 _CRD_API: Final = "apiextensions.k8s.io/v1"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
 from dyninformer.cli.arguments import Filter
 from dyninformer.cli.connection import LOOK_SECONDS, Cluster, ConnectionNotices, Say
@@ -28,10 +28,9 @@ from dyninformer.display.text import Line, visible
 from dyninformer.errors import UnknownResourceError
 from dyninformer.factory import DynamicSharedInformerFactory
 from dyninformer.follow import Follower
+from dyninformer.jsonpath import Projection, index_text
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.jsonpath import Projection, index_text
-
-Object: TypeAlias = dict[str, Any]
+from dyninformer.types import Object
 
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -18,10 +18,9 @@ from dyninformer.discovery import ResolvedResource
 from dyninformer.display.table import by_name, by_path
 from dyninformer.display.text import visible
 from dyninformer.factory import GenericInformer
-from dyninformer.store.jsonpath import JSONPath
+from dyninformer.jsonpath import JSONPath
+from dyninformer.types import Object, Objects
 
-Object: TypeAlias = dict[str, Any]
-Objects: TypeAlias = list[Object]
 Informers: TypeAlias = list[tuple[ResolvedResource, GenericInformer]]
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display import forms
 from dyninformer.display.columns import Column, Columns, custom_columns, row, table_columns
 from dyninformer.display.table import CsvTable, Table
-from dyninformer.store.jsonpath import JSONPath
-
-Object: TypeAlias = dict[str, Any]
-Objects: TypeAlias = list[Object]
-
+from dyninformer.jsonpath import JSONPath
+from dyninformer.types import Object, Objects
 
 _PLAIN = ("table", "wide", "csv", "yaml", "json", "ndjson", "name")
 _WITH_ARGUMENT = ("jsonpath", "custom-columns", "csv")

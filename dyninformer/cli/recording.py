@@ -14,16 +14,16 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, Self, TypeAlias
+from typing import Annotated, Final, Self, TypeAlias
 
 import msgspec
 import zstandard
 
 from dyninformer.cli.errors import CommandError
+from dyninformer.jsonpath.document import decoded
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.jsonpath.document import decoded
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Moment: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 
 _FORMAT: Final = "dyninformer-recording"

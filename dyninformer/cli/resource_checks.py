@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 from urllib.parse import quote as quote_path
 
 import msgspec
@@ -18,6 +18,7 @@ from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
 from dyninformer.errors import AmbiguousResourceError, UnknownResourceError, UnreachableError
 from dyninformer.resource import GroupVersionResource
+from dyninformer.types import Object
 from dyninformer.watching.broken_frames import broken
 from dyninformer.watching.effects import AskRevision, StreamState, Want, WatchFrom
 from dyninformer.watching.frames import BrokenFrameError, LineCutter, cut_event
@@ -28,8 +29,6 @@ from dyninformer.watching.source import Source
 from dyninformer.watching.states import Scope
 from dyninformer.watching.statuses import status_of
 from dyninformer.watching.transport import SilentError
-
-Object: TypeAlias = dict[str, Any]
 
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _VERBS: Final = ("list", "watch")

@@ -30,8 +30,8 @@ from dyninformer.cli.recording import ResourceDefinition
 from dyninformer.cli.terminal import canvas, shutdown_on_signals
 from dyninformer.display.text import counted
 from dyninformer.testing.cluster.bodies import BodyError, decode_json, decode_yaml
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Skip: TypeAlias = Callable[[str], object]
 
 _WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")

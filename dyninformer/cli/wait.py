@@ -7,7 +7,7 @@ import queue
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -29,8 +29,8 @@ from dyninformer.display.forms import as_name
 from dyninformer.display.text import visible, visible_lines
 from dyninformer.errors import UnknownResourceError
 from dyninformer.factory import GenericInformer
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Events: TypeAlias = "queue.SimpleQueue[tuple[ResourceWait, Event]]"
 
 _RESOLVE_SECONDS: Final = 0.5  # between two looks for a CRD that does not exist yet

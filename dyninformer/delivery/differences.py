@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
-Object: TypeAlias = dict[str, Any]
+from dyninformer.types import Object
+
 Pairs: TypeAlias = list[tuple[str, Any, Any]]
 
 BOOKKEEPING: Final = (".metadata.managedFields", ".metadata.resourceVersion")

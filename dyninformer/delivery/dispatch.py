@@ -25,6 +25,7 @@ from dyninformer.options import checked_resync
 from dyninformer.store.changes import Change, Run
 from dyninformer.store.store import Store
 from dyninformer.threads import Aside, runs_for
+from dyninformer.types import Names
 from dyninformer.waking import Deadline
 
 
@@ -46,7 +47,6 @@ class _Subscriber:
 
 Subscribers: TypeAlias = tuple[_Subscriber, ...]
 Failure: TypeAlias = tuple[_Subscriber, BaseException]
-Names: TypeAlias = list[str]
 Backlogs: TypeAlias = dict[str, int]
 
 _log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from dyninformer.delivery.differences import Change, differences
 from dyninformer.delivery.steps import Step
@@ -12,10 +12,10 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Change as StoreChange
 from dyninformer.store.changes import Payload
 from dyninformer.store.codec import Codec
+from dyninformer.types import Object
 
 __all__ = ["Change", "Event", "EventType"]
 
-Object: TypeAlias = dict[str, Any]
 Changes: TypeAlias = list[Change]
 
 

@@ -8,12 +8,12 @@ from typing import Any, Final, TypeAlias
 
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.delivery.steps import Step
+from dyninformer.jsonpath import JSONPath, Projection
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Change, Fresh
 from dyninformer.store.codec import Codec, read
-from dyninformer.store.jsonpath import JSONPath, Projection
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 OnObject: TypeAlias = Callable[[Object], object]
 OnUpdate: TypeAlias = Callable[[Object, Object], object]
 OnEvent: TypeAlias = Callable[[Event], object]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from dyninformer.discovery import PrinterColumn
 from dyninformer.errors import JSONPathError
+from dyninformer.jsonpath.brackets import outside_brackets
+from dyninformer.jsonpath.columns import cell, check_column, custom_column
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.jsonpath.brackets import outside_brackets
-from dyninformer.store.jsonpath.columns import cell, check_column, custom_column
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Cell: TypeAlias = Callable[[Object], str]
 
 _AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp")

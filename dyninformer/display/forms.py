@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 from dyninformer.display.text import visible, visible_lines
-from dyninformer.store.jsonpath import JSONPath
-
-Object: TypeAlias = dict[str, Any]
-Objects: TypeAlias = list[Object]
+from dyninformer.jsonpath import JSONPath
+from dyninformer.types import Object, Objects
 
 
 def without_managed_fields(obj: Object) -> Object:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from dyninformer.display.text import padded, visible, width
-from dyninformer.store.jsonpath import JSONPath
+from dyninformer.jsonpath import JSONPath
+from dyninformer.types import Object, Objects
 
-Object: TypeAlias = dict[str, Any]
-Objects: TypeAlias = list[Object]
 Cells: TypeAlias = Sequence[str]
 Rank: TypeAlias = tuple[int, float, str]
 

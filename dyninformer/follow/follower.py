@@ -22,6 +22,7 @@ from dyninformer.forks import ended_in_child
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import OwnThread, runs_for, spawn
+from dyninformer.types import Names
 from dyninformer.waking import Bell, Deadline, Flag
 from dyninformer.watching.backoff import Backoff
 
@@ -32,7 +33,6 @@ _CHECK = 0.1  # seconds between two looks at informers that are starting or goin
 _LOOK = 1.0  # seconds after which who waits looks whether what it waits for is followed still
 
 GVRs: TypeAlias = list[GroupVersionResource]
-Names: TypeAlias = list[str]
 
 
 class Follower:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 import zstandard
 
 from dyninformer.errors import JSONPathError
 from dyninformer.forks import fresh_in_child
+from dyninformer.jsonpath.document import decoded
 from dyninformer.store.changes import Payload
 from dyninformer.store.fresh_stack import on_fresh_stack
-from dyninformer.store.jsonpath.document import decoded
 from dyninformer.store.reading import PartialReader, text
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Payloads: TypeAlias = list[Payload]
 Samples: TypeAlias = list[bytes | bytearray | memoryview]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from dyninformer.jsonpath import JSONPath, PathIndex
 from dyninformer.options import IndexFunction
 from dyninformer.store.codec import read
-from dyninformer.store.jsonpath import JSONPath, PathIndex
 from dyninformer.store.reading import Head, PartialReader
 from dyninformer.threads import is_interrupt
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Texts: TypeAlias = list[str]
 Row: TypeAlias = list[Texts]
 """The values of one object in each index, in the order of an `Indexing`."""

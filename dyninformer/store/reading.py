@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias
 from msgspec import UNSET
 
 from dyninformer.errors import JSONPathError
+from dyninformer.jsonpath import JSONPath, PathIndex, Projection
+from dyninformer.jsonpath.compiling import UNFIT, compiled
 from dyninformer.store.fresh_stack import on_fresh_stack
-from dyninformer.store.jsonpath import JSONPath, PathIndex, Projection
-from dyninformer.store.jsonpath.compiling import UNFIT, compiled
 
 Texts: TypeAlias = list[str]
 TextLists: TypeAlias = list[Texts]

@@ -8,11 +8,11 @@ from typing import NoReturn, Protocol, TypeAlias
 import msgspec
 
 from dyninformer.errors import JSONPathError
+from dyninformer.jsonpath.document import check_depth
+from dyninformer.jsonpath.extent import DEEPEST, MOST_VALUES, shallow, too_many_values
 from dyninformer.options import Transform
 from dyninformer.store.codec import Identity, read
 from dyninformer.store.indexers import Indexing, Row
-from dyninformer.store.jsonpath.document import check_depth
-from dyninformer.store.jsonpath.extent import DEEPEST, MOST_VALUES, shallow, too_many_values
 from dyninformer.store.reading import Head, PartialReader, text
 from dyninformer.store.refused import UnusableObjectError, excerpt
 from dyninformer.store.transforms import transformed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dyninformer.store.jsonpath import JSONPath
-from dyninformer.store.jsonpath.projection import Projection
+from dyninformer.jsonpath import JSONPath
+from dyninformer.jsonpath.projection import Projection
 from dyninformer.store.snapshot import View
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from dyninformer.errors import JSONPathError, SelectorError
-from dyninformer.store.jsonpath.indexing import index_text
-from dyninformer.store.jsonpath.projection import Projection
-from dyninformer.store.selectors import FieldSelector, LabelSelector, escape_field_value
+from dyninformer.jsonpath.indexing import index_text
+from dyninformer.jsonpath.projection import Projection
+from dyninformer.selectors import FieldSelector, LabelSelector, escape_field_value
 from dyninformer.store.snapshot import View
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Selector: TypeAlias = str | Mapping[str, str]
 
 

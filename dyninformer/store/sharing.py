@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from cachetools import LRUCache
 
 from dyninformer.forks import ended_in_child
 from dyninformer.store.changes import Payload
 from dyninformer.store.codec import Codec
-
-Object: TypeAlias = dict[str, Any]
+from dyninformer.types import Object
 
 _SIZE: Final = 4096
 

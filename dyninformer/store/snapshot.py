@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 import msgspec
 import zstandard
@@ -25,9 +25,7 @@ from dyninformer.store.holdings import ByNamespace, Holdings
 from dyninformer.store.indexers import Indexing
 from dyninformer.store.receiving import Receiver
 from dyninformer.store.refused import UnusableObjectError
-
-Object: TypeAlias = dict[str, Any]
-Keys: TypeAlias = list[str]
+from dyninformer.types import Keys, Object
 
 _FORMAT = "dyninformer-snapshot"
 _LONGEST_LINE = 64 << 20

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.forks import ended_in_child, lock_across_forks
@@ -31,8 +31,8 @@ from dyninformer.store.relist import Relist
 from dyninformer.store.sharing import SharedObjects
 from dyninformer.store.snapshot import View
 from dyninformer.store.steps import Deciding, WatchEvent, WatchType
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Entry: TypeAlias = tuple[str, Payload]
 EntryList: TypeAlias = list[Entry]
 Texts: TypeAlias = list[str]

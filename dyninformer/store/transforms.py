@@ -7,13 +7,13 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from dyninformer.jsonpath import JSONPath
+from dyninformer.jsonpath.shape import Key
 from dyninformer.options import Drop, Transform
 from dyninformer.store.codec import read
 from dyninformer.store.fresh_stack import on_fresh_stack
-from dyninformer.store.jsonpath import JSONPath
-from dyninformer.store.jsonpath.shape import Key
+from dyninformer.types import Object
 
-Object: TypeAlias = dict[str, Any]
 Names: TypeAlias = tuple[str, ...]
 
 _KEPT: tuple[Names, ...] = (("metadata",), ("metadata", "name"), ("metadata", "namespace"))

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from dyninformer.testing.api.access import MASTERS
 from dyninformer.testing.assets import ControlPlaneError, find_assets
@@ -26,15 +26,15 @@ from dyninformer.testing.launching import (
     write_credentials,
 )
 from dyninformer.testing.object_door import ObjectDoor
-from dyninformer.testing.objects import Names, Objects
+from dyninformer.testing.objects import Objects
 from dyninformer.testing.processes import Processes, ReservedPort
 from dyninformer.testing.remote import RemoteApi
+from dyninformer.types import Names, Object
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
 T = TypeVar("T")
-Object = dict[str, Any]
 Process = Literal["etcd", "kube-apiserver"]
 
 _KEPT = (

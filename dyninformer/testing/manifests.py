@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-Object = dict[str, Any]
+from dyninformer.types import Object
+
 Source = str | os.PathLike[str] | Mapping[str, Any] | list[Any] | tuple[Any, ...]
 
 

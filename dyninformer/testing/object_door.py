@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dyninformer.testing.objects import Names, Object, ObjectList, Objects, Patch, Reference
+from dyninformer.testing.objects import ObjectList, Objects, Patch, Reference
+from dyninformer.types import Names, Object
 
 if TYPE_CHECKING:
     from dyninformer.testing.manifests import Source

@@ -10,10 +10,9 @@ from dyninformer.testing.cluster.resources import Resource, Resources
 from dyninformer.testing.exchange import body_of
 from dyninformer.testing.messages import Answer, Query, Request, Response
 from dyninformer.testing.status import ApiError
+from dyninformer.types import Names, Object
 
-Object = dict[str, Any]
 ObjectList = list[Object]
-Names = list[str]
 Patch = Mapping[str, Any] | list[Any]
 Reference = str | Mapping[str, Any]
 """``"widgets"``, ``"widgets/a"``, ``"widgets.ex.io/a"``, ``"Widget/a"``, or the object itself."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from dyninformer.errors import DynInformerError
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 
 class ApiError(DynInformerError):

@@ -12,8 +12,8 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
+from dyninformer.jsonpath.extent import decoded_size
 from dyninformer.store import versions
-from dyninformer.store.jsonpath.extent import decoded_size
 from dyninformer.store.refused import UnusableObjectError
 from dyninformer.watching.answers import (
     Answer,

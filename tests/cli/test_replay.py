@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import pytest
 
@@ -22,11 +21,11 @@ from dyninformer.cli.recording import (
     now,
 )
 from dyninformer.testing.assets import find_assets
+from dyninformer.types import Object
 from tests.cli.conftest import Run
 from tests.cli.terminal import Running, running
 from tests.cli.test_main import EXAMPLE, docstring
 
-Object: TypeAlias = dict[str, Any]
 COLUMNS = (
     ColumnDefinition("Phase", "string", ".status.phase"),
     ColumnDefinition("Deep", "string", ".spec.d", 1),

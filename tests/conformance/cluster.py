@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
+from dyninformer.types import Object
 from tests.conformance import shapes
 from tests.conformance.wire import Answer, Wire
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True)

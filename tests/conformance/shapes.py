@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

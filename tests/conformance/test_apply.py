@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from dyninformer.types import Object
 from tests.conformance.cluster import Collection
 from tests.conformance.shapes import widget
 from tests.conformance.wire import APPLY, Answer, Wire
-
-Object = dict[str, Any]
 
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}
 SOLE = [

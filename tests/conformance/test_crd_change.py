@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from dyninformer.types import Object
 from tests.conformance.cluster import Collection
 from tests.conformance.shapes import ANYTHING, CRDS, crd, of_object
 from tests.conformance.wire import MERGE, Wire, until
 
-Object = dict[str, Any]
 Install = Callable[..., None]
 NUMBER = {"type": "integer"}
 

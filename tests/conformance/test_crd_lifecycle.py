@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from dyninformer.types import Object
 from tests.conformance.shapes import ANYTHING, CRDS, crd
 from tests.conformance.wire import Wire, until
 
-Object = dict[str, Any]
 Install = Callable[..., None]
 
 NOT_FOUND = "404 page not found\n"

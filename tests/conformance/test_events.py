@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from dyninformer.types import Object
 from tests.conformance.wire import JSON_PATCH, Wire
-
-Object = dict[str, Any]
 
 SHARED = {
     "type": "Warning",

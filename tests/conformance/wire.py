@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 import urllib3
 from urllib3.exceptions import ReadTimeoutError
 
-Object = dict[str, Any]
+from dyninformer.types import Object
+
 Params = Mapping[str, object]
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from dyninformer.delivery.handlers import Handler
+from dyninformer.types import Object
 from tests.delivery.room import Held, Notes, Room, until
-
-Object = dict[str, Any]
 
 
 class Methods:

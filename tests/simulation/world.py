@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from random import Random
-from typing import Any
 
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Change, Changes
@@ -35,13 +34,12 @@ from dyninformer.testing.faults import (
     WithholdBookmarks,
 )
 from dyninformer.testing.messages import Request
+from dyninformer.types import Object
 from dyninformer.watching.answers import CrdSeen
 from dyninformer.watching.backoff import ALLOWANCE, PERIOD
 from dyninformer.watching.states import Scope, Watching
 from tests.conformance.shapes import crd, of_object
 from tests.simulation.simulated import SimulatedReflector
-
-Object = dict[str, Any]
 
 WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
 CRD = "customresourcedefinitions/widgets.ex.io"

@@ -14,7 +14,7 @@ import pytest
 from dyninformer.errors import OptionsConflictError
 from dyninformer.store.codec import Codec
 from dyninformer.store.store import Store
-from dyninformer.store.transforms import Object
+from dyninformer.types import Object
 from tests.store.objects import WIDGETS, add, delete, held, relist, widget
 
 LONG = 30.0  # seconds after which a test that waits has failed

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from dyninformer.options import DROP, Drop, Object
+from dyninformer.options import DROP, Drop
 from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
 from dyninformer.store.store import Store
+from dyninformer.types import Object
 from tests.store.objects import WIDGETS, Told, add, held, relist, widget
 
 

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from dyninformer.store.changes import Change, Changes
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store
+from dyninformer.types import Object
 from tests.store.objects import WIDGETS, widget
 
 NAMESPACES = st.sampled_from(["one", "two"])
@@ -30,7 +31,6 @@ INDEXES: dict[str, Any] = {
     "call": lambda obj: obj["spec"]["tags"],
 }
 
-Object = dict[str, Any]
 Objects = dict[str, Object]
 
 

@@ -13,9 +13,8 @@ from dyninformer.store.changes import Changes
 from dyninformer.store.refused import UnusableObjectError
 from dyninformer.store.steps import WatchEvent
 from dyninformer.store.store import Store
+from dyninformer.types import Object
 from tests.store.objects import WIDGETS, Counted, Told, add, delete, held, kind, widget
-
-Object = dict[str, Any]
 
 
 def a_store(**options: Any) -> tuple[Store, Told]:

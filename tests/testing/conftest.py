@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 import urllib3
 
 from dyninformer.testing import ApiServer
+from dyninformer.types import Object
 from tests.conformance.shapes import WIDGETS
-
-Object = dict[str, Any]
 
 WIDGETS_PATH = "/apis/ex.io/v1/namespaces/default/widgets"
 

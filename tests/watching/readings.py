@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dyninformer.options import Object
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.store import Store
+from dyninformer.types import Object
 from dyninformer.watching.answers import Batch
 from dyninformer.watching.reading import Reading, StreamReading
 

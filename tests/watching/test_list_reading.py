@@ -7,8 +7,8 @@ import json
 import pytest
 from hypothesis import given
 
-from dyninformer.options import Object
 from dyninformer.store.store import Store
+from dyninformer.types import Object
 from dyninformer.watching.answers import Answer, Batch, Lost, PageEnd
 from dyninformer.watching.list_reading import ListReading, RevisionReading
 from tests.mutated import mutated

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyninformer.options import Object
 from dyninformer.store.refused import UnusableObjectError
 from dyninformer.store.store import Store
+from dyninformer.types import Object
 from dyninformer.watching.answers import Document, Ended, Lost
 from dyninformer.watching.reading import DocumentReading
 from tests.mutated import mutated

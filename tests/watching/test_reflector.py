@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from dyninformer import errors
-from dyninformer.options import Object
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.store import Store
 from dyninformer.testing import ApiServer
@@ -25,6 +24,7 @@ from dyninformer.testing.faults import (
     Refuse,
     SlowDrip,
 )
+from dyninformer.types import Object
 from dyninformer.watching.answers import CrdSeen
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.source import Source

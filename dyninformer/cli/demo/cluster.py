@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any, Final, NamedTuple, Self, TypeAlias
+from typing import Any, Final, NamedTuple, Self
 
 from dyninformer.display.text import Line
 from dyninformer.testing import ApiError, ApiServer
+from dyninformer.types import Object
 from dyninformer.waking import Flag
-
-Object: TypeAlias = dict[str, Any]
 
 CERTIFICATES_CRD: Final = "certificates.cert-manager.io"
 BLOCKS_CRD: Final = "ipamblocks.crd.projectcalico.org"

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -48,8 +48,7 @@ from dyninformer.display.text import Line, visible
 from dyninformer.factory import GenericInformer
 from dyninformer.resource import GroupVersionResource
 from dyninformer.testing import ApiServer
-
-Object: TypeAlias = dict[str, Any]
+from dyninformer.types import Object
 
 _MANIFESTS: Final = Path(__file__).with_name("manifests")
 _LOOK_SECONDS: Final = 0.1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable
-from typing import Any
 from unicodedata import category
 
 from dyninformer.testing.api.encoding import encode, pretty
@@ -13,8 +12,7 @@ from dyninformer.testing.api.negotiation import Media, negotiate
 from dyninformer.testing.api.yaml_text import write_yaml
 from dyninformer.testing.messages import Headers, Request, Response
 from dyninformer.testing.status import ApiError
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 PRIVATE: Headers = (("Cache-Control", "no-cache, private"),)
 NOSNIFF: Headers = (("X-Content-Type-Options", "nosniff"),)

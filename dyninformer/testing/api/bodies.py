@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dyninformer.testing.api.protobuf import CONTENT_TYPE as PROTOBUF
 from dyninformer.testing.api.protobuf import read_protobuf
 from dyninformer.testing.cluster.bodies import (
@@ -17,8 +15,7 @@ from dyninformer.testing.cluster.bodies import (
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import ApiError, bad_request
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 BODY_LIMIT = 3 << 20
 _JSON_TYPES = ("", "application/json")

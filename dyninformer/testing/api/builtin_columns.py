@@ -13,8 +13,8 @@ from typing import Any
 from dyninformer.testing.api.pod_status import pod_cells
 from dyninformer.testing.cluster.log import GroupResource
 from dyninformer.testing.cluster.resources import Column
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Cells = list[Any]
 
 NONE = "<none>"

@@ -6,15 +6,12 @@ import base64
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from dyninformer.testing.api.encoding import encode
 from dyninformer.testing.api.negotiation import Conversion
 from dyninformer.testing.api.reviews import REVIEWS
 from dyninformer.testing.cluster.resources import Resource, ResourceTable
-
-Object = dict[str, Any]
-Objects = list[Object]
+from dyninformer.types import Object, Objects
 
 AGGREGATED_GROUP = "apidiscovery.k8s.io"
 AGGREGATED_KIND = "APIGroupDiscoveryList"

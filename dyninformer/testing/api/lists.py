@@ -8,7 +8,6 @@ apiVersion and kind out of the items.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from dyninformer.testing.api.empty_objects import empty_parts
 from dyninformer.testing.api.encoding import encode
@@ -20,6 +19,7 @@ from dyninformer.testing.cluster.representation import Page, Representation
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.status import ApiError
+from dyninformer.types import Object
 
 __all__ = [
     "Page",
@@ -30,7 +30,6 @@ __all__ = [
     "joined",
 ]
 
-Object = dict[str, Any]
 
 _PIECE = 128 << 10
 

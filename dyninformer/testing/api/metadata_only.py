@@ -11,8 +11,7 @@ from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.representation import Page
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.status import ApiError
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 INITIAL_END = "k8s.io/initial-events-end"
 

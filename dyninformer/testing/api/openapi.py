@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Final
+from typing import Final
 
 from dyninformer.testing.cluster.resources import Resource, ResourceTable
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _WRITE_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")

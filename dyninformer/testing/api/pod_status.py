@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-Object = dict[str, Any]
-Objects = list[Object]
+from dyninformer.types import Object, Objects
 
 
 def pod_cells(pod: Object) -> tuple[tuple[str, str, int], str | None]:

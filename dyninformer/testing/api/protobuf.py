@@ -18,8 +18,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from dyninformer.testing.status import bad_request
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 CONTENT_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\x00"

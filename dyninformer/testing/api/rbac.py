@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from dyninformer.testing.api.access import (
     AUTHENTICATED,
@@ -18,8 +17,7 @@ from dyninformer.testing.api.access import (
 )
 from dyninformer.testing.api.request_info import RequestInfo
 from dyninformer.testing.cluster.log import GroupResource, Key, Log
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 _GROUP = "rbac.authorization.k8s.io"
 _ROLES = GroupResource(_GROUP, "roles")

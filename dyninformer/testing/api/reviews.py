@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from dyninformer.testing.api.access import Access, User
 from dyninformer.testing.api.rbac import Rbac, Rights
 from dyninformer.testing.api.request_info import RequestInfo
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.status import ApiError, bad_request, cause
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 _AUTHENTICATION = "authentication.k8s.io"
 _AUTHORIZATION = "authorization.k8s.io"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from dyninformer.store.jsonpath import columns
+from dyninformer.jsonpath import columns
 from dyninformer.testing.api.builtin_columns import UNKNOWN, Age, printer_of
 from dyninformer.testing.api.encoding import encode
 from dyninformer.testing.api.metadata_only import (
@@ -21,10 +21,10 @@ from dyninformer.testing.cluster.resources import Column, Resource
 from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import bad_request
+from dyninformer.types import Object
 
 Columns = tuple[Column, ...]
 
-Object = dict[str, Any]
 Now = Callable[[], datetime]
 
 INCLUDES: Final = ("Metadata", "Object", "None")

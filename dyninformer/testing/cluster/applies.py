@@ -22,11 +22,10 @@ from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.updates import update
 from dyninformer.testing.cluster.write_options import WriteOptions, WriteResult
 from dyninformer.testing.status import ApiError, bad_request, not_found, warned
+from dyninformer.types import Object
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 def apply_request(  # noqa: PLR0917  what, where, with what, how: as a request says it

@@ -15,8 +15,8 @@ from dyninformer.testing.cluster.field_sets import (
 )
 from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
 from dyninformer.testing.cluster.shapes import Shape
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Conflicts = dict[Manager, list[Path]]
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from dyninformer.testing.cluster.events import EVENTS
 from dyninformer.testing.cluster.resources import Resource
-
-Object = dict[str, Any]
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _SCALE: Final = {

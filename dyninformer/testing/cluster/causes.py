@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from dyninformer.testing.status import cause
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 
 def shown(value: Any, *, sort: bool = True) -> str:

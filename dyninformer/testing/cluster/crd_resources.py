@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dyninformer.errors import JSONPathError
-from dyninformer.store.jsonpath.columns import check_column
+from dyninformer.jsonpath.columns import check_column
 from dyninformer.testing.cluster.resources import (
     ALL_VERBS,
     TERMINATING_VERBS,
@@ -13,8 +11,8 @@ from dyninformer.testing.cluster.resources import (
     Resource,
 )
 from dyninformer.testing.cluster.structural import Structural
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Columns = tuple[Column, ...]
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 from dyninformer.testing.cluster import names
 from dyninformer.testing.cluster.causes import invalid_value, required, unsupported
 from dyninformer.testing.cluster.structural_rules import schema_complaints
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Causes = list[Object]
 
 _APPROVAL: Final = "api-approved.kubernetes.io"

@@ -19,11 +19,11 @@ from dyninformer.testing.cluster.shapes import shape_of
 from dyninformer.testing.cluster.strategies import CRDS
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.write_options import DeleteOptions
+from dyninformer.types import Object
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
 
-Object = dict[str, Any]
 
 _ACCEPTED: Final = "the initial names have been accepted"
 

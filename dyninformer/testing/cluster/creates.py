@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dyninformer.testing.cluster.drafts import Draft
 from dyninformer.testing.cluster.incoming import placed, require_revision, require_size
@@ -20,11 +20,10 @@ from dyninformer.testing.cluster.strategies import strategy_of
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.write_options import WriteResult
 from dyninformer.testing.status import ApiError, already_exists, forbidden, invalid
+from dyninformer.types import Object
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 def create(cluster: Cluster, draft: Draft, namespace: str) -> WriteResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dyninformer.testing.cluster.conditions import condition, with_condition
 from dyninformer.testing.cluster.log import Version
@@ -13,11 +13,11 @@ from dyninformer.testing.cluster.strategies import CRDS, NAMESPACES
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.write_options import DeleteOptions
 from dyninformer.testing.status import conflict, forbidden
+from dyninformer.types import Object
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
 
-Object = dict[str, Any]
 
 CRD_CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 FOREGROUND: Final = "foregroundDeletion"

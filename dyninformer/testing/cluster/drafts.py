@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from dyninformer.testing.cluster.managed_fields import ManagedFields
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.write_options import WriteOptions
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from dyninformer.testing.cluster.log import GroupResource
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 EVENTS: Final = GroupResource("", "events")
 """Where events are kept, whichever group they are written through."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dyninformer.testing.cluster.shapes import UNKNOWN, Shape
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Path = tuple[str, ...]
 """Elements as in FieldsV1: ``f:name``, ``k:{"key":"value"}``, ``v:"value"``."""
 Fields = set[Path]

@@ -14,8 +14,8 @@ from dyninformer.testing.cluster.strategies import strategy_of
 from dyninformer.testing.cluster.typed import read_typed
 from dyninformer.testing.cluster.write_options import WriteOptions
 from dyninformer.testing.status import ApiError, bad_request, cause, conflict, invalid, warned
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Warnings = tuple[str, ...]
 
 

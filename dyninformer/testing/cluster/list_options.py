@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
-from dyninformer.store.selectors import FieldSelector, LabelSelector, SelectorError
+from dyninformer.selectors import FieldSelector, LabelSelector, SelectorError
 from dyninformer.testing.cluster.continue_tokens import ContinueToken, parse_continue
 from dyninformer.testing.cluster.read_settings import ReadSettings
 from dyninformer.testing.cluster.resources import Resource
@@ -15,8 +14,7 @@ from dyninformer.testing.cluster.selection import ANY_FIELDS, ANY_LABELS, check_
 from dyninformer.testing.cluster.sharding import ShardSelector, parse_shard_selector
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import ApiError, bad_request, cause, invalid
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 _MATCH = "resourceVersionMatch"
 _NOT_OLDER = "NotOlderThan"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dyninformer.testing.cluster.bodies import UnreadableError, check_depth
 from dyninformer.testing.cluster.incoming import placed
@@ -13,11 +13,10 @@ from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.strategies import CRDS
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.typed import read_typed
+from dyninformer.types import Object
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 def load(cluster: Cluster, resource: Resource, obj: Object) -> None:

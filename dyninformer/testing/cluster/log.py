@@ -10,11 +10,11 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dyninformer.errors import DynInformerError
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 _by_revision = attrgetter("revision")
 _SNAPSHOTS_KEPT = 8  # per collection: a few clients paging at once, each at its own revision
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from dyninformer.testing.cluster.field_sets import (
     Fields,
@@ -18,8 +18,8 @@ from dyninformer.testing.cluster.field_sets import (
 )
 from dyninformer.testing.cluster.shapes import Shape
 from dyninformer.testing.status import ApiError, cause
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Entries = list[Object]
 
 _METADATA: Final = ("f:metadata",)

@@ -10,8 +10,8 @@ from dyninformer.testing.cluster.causes import invalid_value, required, shown
 from dyninformer.testing.cluster.go_types import STRUCTS
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.status import cause
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Causes = list[Object]
 
 IMMUTABLE: Final = (

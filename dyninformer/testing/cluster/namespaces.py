@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dyninformer.testing.cluster import deletes
 from dyninformer.testing.cluster.log import Key, Version
@@ -13,8 +13,6 @@ from dyninformer.testing.status import cause, forbidden, not_found
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 class Namespaces:

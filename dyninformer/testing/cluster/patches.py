@@ -17,8 +17,7 @@ from dyninformer.testing.cluster.json_bodies import (
     type_name,
 )
 from dyninformer.testing.status import ApiError, bad_request
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED: Final = 3 << 20

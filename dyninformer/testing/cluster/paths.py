@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 
 def value_at(obj: Object, path: str) -> Any:

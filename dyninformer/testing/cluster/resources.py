@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from dyninformer.testing.cluster.log import GroupResource
 from dyninformer.testing.cluster.structural import Structural
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 ALL_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")

@@ -8,8 +8,7 @@ from dyninformer.testing.cluster.causes import invalid_value
 from dyninformer.testing.cluster.paths import value_at, with_value_at
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.status import ApiError, bad_request, invalid
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 _SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from dyninformer.testing.cluster.causes import invalid_value
 from dyninformer.testing.cluster.paths import value_at
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Paths = Mapping[str, Any]
 
 _MOST: Final = 2**31 - 1

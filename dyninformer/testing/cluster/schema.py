@@ -6,15 +6,13 @@ schema check does that this one does not.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dyninformer.testing.cluster.bodies import UnreadableError
 from dyninformer.testing.cluster.events import EVENTS, converted
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.scale_paths import scale_spec_causes, scale_status_causes
 from dyninformer.testing.cluster.validation import RULES_SKIPPED, schema_causes, status_causes
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Causes = list[Object]
 _BLOCKING = frozenset(
     f"FieldValue{why}" for why in ("Required", "NotSupported", "TooLong", "TooMany", "TypeInvalid")

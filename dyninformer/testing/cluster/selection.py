@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dyninformer.store.selectors import FieldSelector, LabelSelector
+from dyninformer.selectors import FieldSelector, LabelSelector
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.paths import value_at
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.cluster.sharding import ShardSelector
 from dyninformer.testing.status import ApiError, bad_request
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 ANY_LABELS = LabelSelector()
 ANY_FIELDS = FieldSelector()

@@ -7,8 +7,8 @@ from typing import Any
 from dyninformer.testing.cluster.field_sets import item_element
 from dyninformer.testing.cluster.shapes import Shape
 from dyninformer.testing.status import ApiError, bad_request
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Items = list[Any]
 
 _DELETE_FROM = "$deleteFromPrimitiveList/"

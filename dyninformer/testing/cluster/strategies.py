@@ -10,8 +10,8 @@ from dyninformer.testing.cluster import events
 from dyninformer.testing.cluster.crd_validation import crd_causes, crd_update_causes
 from dyninformer.testing.cluster.log import GroupResource
 from dyninformer.testing.cluster.resources import Resource
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Causes = list[Object]
 
 CRDS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")

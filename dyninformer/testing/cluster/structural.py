@@ -7,8 +7,7 @@ from copy import deepcopy
 from typing import Any, Final, Literal
 
 from dyninformer.testing.cluster.go_types import STRUCTS
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 _ABSENT: Final = object()
 _EMBEDDED_FIELDS = frozenset({"apiVersion", "kind", "metadata"})

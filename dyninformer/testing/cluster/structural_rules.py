@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from dyninformer.testing.cluster.causes import invalid_value, required, unsupported
 from dyninformer.testing.cluster.patterns import compiled_pattern
 from dyninformer.testing.cluster.structural import Structural
 from dyninformer.testing.cluster.validation import schema_causes
 from dyninformer.testing.status import cause
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _UNSUPPORTED = ("definitions", "dependencies", "id", "patternProperties", "$ref", "$schema")

@@ -7,8 +7,7 @@ from typing import Any
 
 from dyninformer.testing.cluster.causes import duplicate, invalid_value, required, shown
 from dyninformer.testing.cluster.structural import Structural
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 
 def structure_causes(

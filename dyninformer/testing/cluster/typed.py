@@ -16,8 +16,8 @@ from dyninformer.testing.cluster.bodies import UnreadableError, type_name
 from dyninformer.testing.cluster.go_types import SCALARS, STRUCTS, Fields
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.timestamps import normalized, to_the_microsecond
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Unknown = list[str]
 
 _BASE64: Final = re.compile(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dyninformer.testing.cluster.drafts import Draft
 from dyninformer.testing.cluster.incoming import require_revision, require_size
@@ -25,11 +25,11 @@ from dyninformer.testing.cluster.strategies import NAMESPACES, strategy_of
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.write_options import WriteResult
 from dyninformer.testing.status import conflict, invalid
+from dyninformer.types import Object
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
 
-Object = dict[str, Any]
 
 _STALE: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"

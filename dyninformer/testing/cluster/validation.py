@@ -15,8 +15,8 @@ from dyninformer.testing.cluster.patterns import matches
 from dyninformer.testing.cluster.structural import Structural
 from dyninformer.testing.cluster.structure import structure_causes
 from dyninformer.testing.status import cause
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Causes = list[Object]
 
 RULES_SKIPPED: Final = cause(

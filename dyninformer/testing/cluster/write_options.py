@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from dyninformer.testing.cluster.list_options import integer
 from dyninformer.testing.status import ApiError, bad_request, cause, invalid
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Param = Callable[[str], str | None]
 OptionsKind = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
 

@@ -42,11 +42,10 @@ from dyninformer.testing.cluster.write_options import (
     wrong_patch_type,
 )
 from dyninformer.testing.status import cause, invalid, not_found, warned
+from dyninformer.types import Object
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 class Writer:

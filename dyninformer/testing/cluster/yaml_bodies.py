@@ -9,8 +9,7 @@ import yaml
 
 from dyninformer.testing.cluster.json_bodies import MAX_DEPTH, BodyError, decode_json
 from dyninformer.testing.cluster.yaml_scalars import PLAIN, is_text, scalar
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 MAX_NODES: Final = 1_000_000
 """How many values a YAML body may come to, aliases written out."""

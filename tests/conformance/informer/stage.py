@@ -11,9 +11,9 @@ import pytest
 
 from dyninformer import Event, EventType, GroupVersionResource, SharedIndexInformer
 from dyninformer.testing.request_log import LoggedRequest
+from dyninformer.types import Object
 from tests.conformance.wire import until
 
-Object: TypeAlias = dict[str, Any]
 Told: TypeAlias = tuple[str, str]
 
 WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")

@@ -21,19 +21,12 @@ from dyninformer import (
 )
 from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.faults import Call, DuplicateLines, Faults, InjectLine, StreamError
+from dyninformer.types import Object
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.compaction import forget
 from tests.conformance.informer.conftest import Factories, Running
 from tests.conformance.informer.relay import Relay
-from tests.conformance.informer.stage import (
-    WIDGETS,
-    Counts,
-    Heard,
-    Object,
-    on_embedded,
-    replayed,
-    seen,
-)
+from tests.conformance.informer.stage import WIDGETS, Counts, Heard, on_embedded, replayed, seen
 from tests.conformance.shapes import CRDS, widget
 from tests.conformance.wire import Wire, until
 

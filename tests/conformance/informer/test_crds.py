@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from dyninformer import GroupVersionResource, InformerState
 from dyninformer.testing.faults import Faults, HttpStatus, Reset
+from dyninformer.types import Object
 from tests.conformance import shapes
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Factories, Running
@@ -15,7 +16,6 @@ from tests.conformance.informer.stage import (
     GLOBES,
     PATIENCE,
     Heard,
-    Object,
     on_embedded,
     reason_of,
     replayed,

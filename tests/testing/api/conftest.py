@@ -12,9 +12,8 @@ from dyninformer.testing.api.router import Api
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.cluster import Cluster
 from dyninformer.testing.messages import Request, Response, Stream
+from dyninformer.types import Object
 from tests.testing.api.golden import body_text, custom_resource
-
-Object = dict[str, Any]
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/ex.io/v1/namespaces/ns1/widgets"

@@ -13,8 +13,7 @@ from urllib.parse import parse_qsl, unquote
 from dyninformer.testing.api.router import Api
 from dyninformer.testing.cluster.log import GroupResource, Key
 from dyninformer.testing.messages import Request, Response
-
-Object = dict[str, Any]
+from dyninformer.types import Object
 
 _GOLDEN = Path(__file__).parents[2] / "data" / "golden"
 _OF_THE_CARRIER = {"Content-Length", "Transfer-Encoding", "Audit-Id", "Date"}

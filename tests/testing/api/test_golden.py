@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -13,10 +12,9 @@ from dyninformer.testing.api.router import Api
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.cluster import Cluster
 from dyninformer.testing.messages import Request, Response
+from dyninformer.types import Object
 from tests.testing.api.golden import Replay, body_text, custom_resource, place, recordings
 from tests.testing.cluster.desk import THING
-
-Object = dict[str, Any]
 
 _RECORDED_AT = datetime(2026, 11, 18, 9, 37, 47, tzinfo=UTC).timestamp()
 _THINGS = custom_resource("wr.io", "things", "Thing", scale=True, schema=THING)

@@ -24,8 +24,8 @@ from dyninformer.testing.cluster.write_options import (
     write_options,
 )
 from dyninformer.testing.status import ApiError
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Recording = dict[str, Any]
 
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")

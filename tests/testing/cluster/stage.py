@@ -18,8 +18,8 @@ from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.watch_cache import WatchCaches
 from dyninformer.testing.cluster.watches import Watch, open_watch
 from dyninformer.testing.messages import Request
+from dyninformer.types import Object
 
-Object = dict[str, Any]
 Recording = dict[str, Any]
 
 WIDGETS = Resource("ex.io", "v1", "widgets", "Widget", namespaced=True)

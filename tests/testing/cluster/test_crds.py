@@ -13,16 +13,8 @@ from dyninformer.testing.cluster.resources import TERMINATING_VERBS
 from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.cluster.watches import Watch, open_watch
 from dyninformer.testing.status import ApiError
-from tests.testing.cluster.desk import (
-    CRDS,
-    OPEN,
-    OPTIONS,
-    Desk,
-    Object,
-    crd,
-    recorded,
-    without_chance,
-)
+from dyninformer.types import Object
+from tests.testing.cluster.desk import CRDS, OPEN, OPTIONS, Desk, crd, recorded, without_chance
 
 GADGETS = GroupResource("life.io", "gadgets")
 MULTS = GroupResource("mult.io", "mults")

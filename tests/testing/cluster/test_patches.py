@@ -13,7 +13,8 @@ from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.shapes import shape_of
 from dyninformer.testing.cluster.strategic import strategic_merge
 from dyninformer.testing.status import ApiError
-from tests.testing.cluster.desk import THINGS, Desk, Object, crd
+from dyninformer.types import Object
+from tests.testing.cluster.desk import THINGS, Desk, crd
 
 BASE: Object = {"spec": {"l": ["x"], "any": {}}, "metadata": {"labels": {"a": "1"}}}
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", namespaced=True, builtin=True)

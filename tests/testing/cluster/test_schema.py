@@ -15,7 +15,8 @@ from dyninformer.testing.cluster.schema import (
     with_rules_note,
 )
 from dyninformer.testing.cluster.structural import Structural
-from tests.testing.cluster.desk import THING, Object, recorded
+from dyninformer.types import Object
+from tests.testing.cluster.desk import THING, recorded
 
 STRING: Object = {"type": "string"}
 FREE: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -18,11 +18,11 @@ from dyninformer.testing.cluster.write_options import (
     write_options,
 )
 from dyninformer.testing.status import ApiError
+from dyninformer.types import Object
 from tests.testing.cluster.desk import (
     OPTIONS,
     THINGS,
     Desk,
-    Object,
     Recording,
     crd,
     golden,

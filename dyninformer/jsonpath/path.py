@@ -1,0 +1,192 @@
+"""One expression in either dialect, and what it finds in an object."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Final, TypeAlias
+
+from dyninformer.errors import JSONPathError, JSONPathWarning
+from dyninformer.jsonpath import kubectl
+from dyninformer.jsonpath.cache import ExpressionCache
+from dyninformer.jsonpath.document import check_depth, decoded
+from dyninformer.jsonpath.extended import ExtendedExpression
+from dyninformer.jsonpath.kubectl import KubectlExpression
+from dyninformer.jsonpath.printing import print_groups, print_json
+
+Values: TypeAlias = list[Any]
+Groups: TypeAlias = list[Values]
+
+_cache: Final = ExpressionCache()
+
+
+class JSONPath:
+    """A path, in kubectl's dialect or in jsonpath-ng's; immutable, for use from any thread.
+
+    An expression that starts with ``$`` is jsonpath-ng's. Everything else is kubectl's: a
+    template if it has a brace (``{.spec.x}``), else one path (``.spec.x``, ``spec.x``).
+    The object is a dict, or JSON bytes, of which only what the path needs is decoded.
+
+    >>> ready = JSONPath("{.status.conditions[?(@.type=='Ready')].status}")
+    >>> ready.values({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    ['True']
+    >>> JSONPath(".spec.issuerRef.name").text(b'{"spec": {"issuerRef": {"name": "le"}}}')
+    'le'
+    >>> JSONPath("$.spec..name").values({"spec": {"a": {"name": 1}, "b": {"name": 2}}})
+    [1, 2]
+
+    A malformed expression is JSONPathError, which shows where and what was likely meant:
+
+    >>> JSONPath("{spec.x}")
+    Traceback (most recent call last):
+    dyninformer.errors.JSONPathError: a name must follow a dot: 'spec', at column 2
+      {spec.x}
+       ^
+    did you mean {.spec.x}?
+
+    With ``allow_missing_keys=False`` a key that nothing has is an error in kubectl's dialect, as
+    it is with ``--allow-missing-template-keys=false``. An expression that parses but can hardly
+    be meant gives JSONPathWarning.
+    """
+
+    __slots__ = ("expression", "parsed")
+
+    expression: str
+    """The expression, as it was given."""
+
+    parsed: KubectlExpression | ExtendedExpression
+    """What the expression was read as; shared by all paths of the same text."""
+
+    def __init__(self, expression: str, *, allow_missing_keys: bool = True) -> None:
+        if not isinstance(expression, str):
+            raise TypeError(f"a path is text, not {type(expression).__name__}")
+        self.expression = expression
+        if expression.startswith("$"):
+            self.parsed = _cache.get(ExtendedExpression, expression, allow_missing_keys)
+        elif "{" in expression:
+            self.parsed = _cache.get(kubectl.template, expression, allow_missing_keys)
+        else:
+            self.parsed = _cache.get(kubectl.relaxed, expression, allow_missing_keys)
+        _warn(expression, self.parsed.doubts, stacklevel=3)
+
+    @classmethod
+    def template(cls, text: str, *, allow_missing_keys: bool = True) -> JSONPath:
+        """A whole template of kubectl's, as ``-o jsonpath=`` takes it, whatever it starts with.
+
+        >>> JSONPath.template("$ {.kind}").text({"kind": "Pod"})
+        '$ Pod'
+        """
+        return cls._of(text, _cache.get(kubectl.template, text, allow_missing_keys))
+
+    @classmethod
+    def relaxed(cls, expression: str, *, allow_missing_keys: bool = True) -> JSONPath:
+        """One path of kubectl's in any relaxed spelling, as custom columns and wait take it.
+
+        >>> JSONPath.relaxed("{metadata.name}").text({"metadata": {"name": "a"}})
+        'a'
+        """
+        return cls._of(expression, _cache.get(kubectl.relaxed, expression, allow_missing_keys))
+
+    @classmethod
+    def column(cls, expression: str) -> JSONPath:
+        """One path of kubectl's as a CRD's printer column gives it.
+
+        >>> JSONPath.column("$.spec.x").values({"spec": {"x": 1}})
+        [1]
+        """
+        return cls._of(expression, _cache.get(kubectl.column, expression, True))
+
+    @classmethod
+    def extended(cls, expression: str) -> JSONPath:
+        """An expression of jsonpath-ng's, which need not start with ``$`` here.
+
+        >>> JSONPath.extended("metadata.name").values({"metadata": {"name": "a"}})
+        ['a']
+        """
+        return cls._of(expression, _cache.get(ExtendedExpression, expression, True))
+
+    @classmethod
+    def _of(cls, expression: str, parsed: KubectlExpression | ExtendedExpression) -> JSONPath:
+        path = cls.__new__(cls)
+        path.expression = expression
+        path.parsed = parsed
+        _warn(expression, parsed.doubts, stacklevel=4)
+        return path
+
+    @property
+    def dialect(self) -> str:
+        """``kubectl`` or ``jsonpath-ng``."""
+        return "kubectl" if isinstance(self.parsed, KubectlExpression) else "jsonpath-ng"
+
+    def values(self, obj: Any) -> Values:
+        """Everything that is found, in order.
+
+        JSONPathError where the original fails on the object: in kubectl's dialect an index out
+        of range, an index or filter on what is no list, a comparison of different types.
+
+        >>> JSONPath(".spec.ports[*].port").values({"spec": {"ports": [{"port": 80}]}})
+        [80]
+        """
+        parsed = self.parsed
+        if type(obj) is bytes:
+            check_depth(obj)
+            return parsed.values_in_bytes(obj)
+        return parsed.present(parsed.find(decoded(obj)))
+
+    def groups(self, obj: Any) -> Groups:
+        """What each part of a template finds: each text, each ``{...}``, once a range's turn.
+
+        >>> JSONPath("{.kind}/{.metadata.name}").groups({"kind": "Pod", "metadata": {}})
+        [['Pod'], ['/'], []]
+        """
+        groups = self.parsed.groups(decoded(obj))
+        return [self.parsed.present(list(map(kubectl.plain, group))) for group in groups]
+
+    def text(self, obj: Any) -> str:
+        """What is found as ``kubectl get -o jsonpath=`` prints it.
+
+        >>> JSONPath("{.metadata.name}: {.spec}").text({"metadata": {"name": "a"}, "spec": {}})
+        'a: {}'
+        """
+        parsed = self.parsed
+        if type(obj) is bytes and parsed.shape:
+            check_depth(obj)
+            return print_groups([parsed.values_in_bytes(obj)])
+        return print_groups(parsed.groups(decoded(obj)))
+
+    def json_text(self, obj: Any) -> str:
+        """What is found as ``kubectl get -o jsonpath-as-json=`` prints it: indented lists."""
+        return print_json(self.parsed.groups(decoded(obj)))
+
+    def first(self, obj: Any, default: Any = None) -> Any:
+        """The first value, or the default where nothing is found or the path does not fit.
+
+        >>> JSONPath(".spec.ports[0].port").first({"spec": {"ports": []}}, default=0)
+        0
+        """
+        try:
+            found = self.values(obj)
+        except JSONPathError:
+            return default
+        return found[0] if found else default
+
+    def __repr__(self) -> str:
+        return f"JSONPath({self.expression!r})"
+
+    def __str__(self) -> str:
+        return self.expression
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JSONPath) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, str, str, bool]:
+        """The text, and what it was read as: ``{x}`` is not the same in every reading."""
+        return self.expression, self.dialect, self.parsed.text, self.parsed.allow_missing
+
+
+def _warn(expression: str, doubts: tuple[str, ...], stacklevel: int) -> None:
+    for doubt in doubts:
+        warnings.warn(f"{expression}: {doubt}", JSONPathWarning, stacklevel=stacklevel)

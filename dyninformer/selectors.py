@@ -1,0 +1,281 @@
+"""Label and field selectors: parsed as the API server parses them, evaluated here.
+
+A selector that the server would refuse is refused with the server's own words, so a
+user reads the same complaint whether it is the server or the cache that is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from dyninformer.errors import SelectorError
+from dyninformer.label_rules import check_key, check_values, parse_go_int
+
+__all__ = [
+    "FieldRequirement",
+    "FieldSelector",
+    "LabelRequirement",
+    "LabelSelector",
+    "SelectorError",
+    "escape_field_value",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequirement:
+    """One condition on one label; ``operator`` is in, notin, exists, !, gt or lt."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels meet it; a label that is not there meets notin and !."""
+        found: object = labels.get(self.key)
+        value = found if isinstance(found, str) else None  # a malformed object has anything there
+        if self.operator == "in":
+            return value in self.values
+        if self.operator == "notin":
+            return value not in self.values
+        if self.operator == "exists":
+            return value is not None
+        if self.operator == "!":
+            return value is None
+        number = parse_go_int(value)
+        if number is None:
+            return False
+        bound = int(next(iter(self.values)))
+        return number > bound if self.operator == "gt" else number < bound
+
+
+LabelRequirements = tuple[LabelRequirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """Conditions on labels, all of which must hold; falsy when there are none.
+
+    >>> LabelSelector.parse("app in (web, api), !canary").matches({"app": "web"})
+    True
+    """
+
+    requirements: LabelRequirements = ()
+
+    @classmethod
+    def parse(cls, text: str) -> LabelSelector:
+        """Raises SelectorError, worded as the API server's 400 is."""
+        _check_text(text)
+        return cls(tuple(_LabelParser(text).requirements()))
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements)
+
+    def matches(self, labels: Mapping[str, str] | None) -> bool:
+        """Whether an object with these labels is selected; None is no labels."""
+        found = labels or {}
+        return all(requirement.matches(found) for requirement in self.requirements)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRequirement:
+    """``field`` has, or does not have, exactly this text."""
+
+    field: str
+    value: str
+    equal: bool = True
+
+
+FieldRequirements = tuple[FieldRequirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """Conditions on fields, all of which must hold; falsy when there are none.
+
+    >>> FieldSelector.parse("metadata.name!=a").matches({"metadata.name": "b"}.__getitem__)
+    True
+    """
+
+    requirements: FieldRequirements = ()
+
+    @classmethod
+    def parse(cls, text: str) -> FieldSelector:
+        """Raises SelectorError, worded as the API server's 400 is; any field name is accepted."""
+        _check_text(text)
+        found = []
+        for term in sorted(_split_terms(text)):
+            if not term:
+                continue
+            match = _FIELD_TERM.fullmatch(term)
+            if match is None:
+                raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
+            field, operator, value = match.groups()
+            found.append(FieldRequirement(field, _unescape(value), operator != "!="))
+        return cls(tuple(found))
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements)
+
+    def exact(self, field: str) -> str | None:
+        """The one value that ``field`` must have, None if it need not have a certain one."""
+        found = (each.value for each in self.requirements if each.equal and each.field == field)
+        return next(found, None)
+
+    def matches(self, value_of: Callable[[str], str]) -> bool:
+        """Whether an object is selected; ``value_of`` gives a field's text, "" if it is not set."""
+        return all((value_of(each.field) == each.value) == each.equal for each in self.requirements)
+
+
+def escape_field_value(value: str) -> str:
+    r"""A value as it must be written in a field selector.
+
+    >>> escape_field_value("a=b,c")
+    'a\\=b\\,c'
+    """
+    return re.sub(r"([\\,=])", r"\\\1", value)
+
+
+def _check_text(text: str) -> None:
+    """Raise SelectorError for what cannot be sent: half of a surrogate pair is no character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SelectorError(
+            f"invalid selector: {text[error.start : error.end]!a}, at character {error.start}, "
+            "is no text"
+        ) from None
+
+
+_FIELD_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.?)|([,=])", re.DOTALL)
+
+
+def _split_terms(text: str) -> Iterator[str]:
+    """The parts between commas that no backslash precedes."""
+    start = 0
+    for match in re.finditer(r"\\.|,", text, re.DOTALL):
+        if match.group() == ",":
+            yield text[start : match.start()]
+            start = match.end()
+    yield text[start:]
+
+
+def _unescape(value: str) -> str:
+    def plain(match: re.Match[str]) -> str:
+        escaped, bare = match.groups()
+        if bare:
+            raise SelectorError(
+                f"invalid field selector: unescaped character in value: {ord(bare)}"
+            )
+        if escaped not in ("\\", ",", "=") or not escaped:
+            raise SelectorError(f"invalid field selector: invalid escape sequence: \\{escaped}")
+        return str(escaped)
+
+    return _ESCAPED.sub(plain, value)
+
+
+# The label grammar. A token is (kind, text): kind is the symbol itself, "id" or "end";
+# in and notin are identifiers wherever no operator can stand.
+
+Token = tuple[str, str]
+
+_TOKEN = re.compile(r"\s*(?:(==|!=|[()!=,<>])|([^\s()!=,<>]+)|($))")
+_OPERATORS = {
+    "in": "in", "=": "in", "==": "in", "notin": "notin", "!=": "notin", ">": "gt", "<": "lt"
+}  # fmt: skip
+
+
+class _LabelParser:
+    """A cursor over the tokens of one selector."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[Token] = []
+        position = 0
+        while not self._tokens or self._tokens[-1][0] != "end":
+            match = _TOKEN.match(text, position)
+            assert match is not None  # noqa: S101 - the three alternatives cover every string
+            symbol, word, _ = match.groups()
+            self._tokens.append((symbol or ("id" if word else "end"), symbol or word or ""))
+            position = match.end()
+        self._next = 0
+
+    def requirements(self) -> Iterator[LabelRequirement]:
+        kind, text = self._peek()
+        while kind != "end":
+            if kind not in ("id", "!"):
+                raise SelectorError(f"found '{text}', expected: !, identifier, or 'end of string'")
+            try:
+                yield self._requirement()
+            except SelectorError as error:
+                raise SelectorError(f"unable to parse requirement: {error}") from None
+            kind, text = self._take()
+            if kind == "end":
+                return
+            if kind != ",":
+                raise SelectorError(f"found '{text}', expected: ',' or 'end of string'")
+            kind, text = self._peek()
+            if kind not in ("id", "!"):
+                raise SelectorError(f"found '{text}', expected: identifier after ','")
+
+    def _peek(self) -> Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> Token:
+        token = self._tokens[self._next]
+        if token[0] != "end":
+            self._next += 1
+        return token
+
+    def _requirement(self) -> LabelRequirement:
+        kind, key = self._take()
+        absent = kind == "!"
+        if absent:
+            kind, key = self._take()
+        if kind != "id":
+            raise SelectorError(f"found '{key}', expected: identifier")
+        check_key(key)
+        if absent:
+            return LabelRequirement(key, "!")
+        if self._peek()[0] in ("end", ","):
+            return LabelRequirement(key, "exists")
+        _, sign = self._take()
+        operator = _OPERATORS.get(sign)
+        if operator is None:
+            raise SelectorError(f"found '{sign}', expected: in, notin, =, ==, !=, gt, lt")
+        values = self._values() if sign in ("in", "notin") else self._value()
+        check_values(key, operator, sorted(values))
+        return LabelRequirement(key, operator, frozenset(values))
+
+    def _value(self) -> set[str]:
+        if self._peek()[0] in ("end", ","):
+            return {""}
+        kind, text = self._take()
+        if kind != "id":
+            raise SelectorError(f"found '{text}', expected: identifier")
+        return {text}
+
+    def _values(self) -> set[str]:
+        kind, text = self._take()
+        if kind != "(":
+            raise SelectorError(f"found '{text}' expected: '('")
+        if self._peek()[0] not in ("id", ",", ")"):
+            raise SelectorError(f"found '{self._peek()[1]}', expected: ',', ')' or identifier")
+        values: set[str] = set()
+        after_comma = True  # an empty place between commas or parentheses is the empty value
+        while True:
+            kind, text = self._take()
+            if kind == "id":
+                values.add(text)
+                after_comma = False
+                if self._peek()[0] not in (",", ")"):
+                    raise SelectorError(f"found '{self._peek()[1]}', expected: ',' or ')'")
+            elif kind in (",", ")"):
+                if after_comma:
+                    values.add("")
+                if kind == ")":
+                    return values
+                after_comma = True
+            else:
+                raise SelectorError(f"found '{text}', expected: ',', or identifier")

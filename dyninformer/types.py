@@ -1,0 +1,13 @@
+"""The types that every room handles: unstructured objects, and the keys they are held under."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+Object: TypeAlias = dict[str, Any]
+"""A Kubernetes object, or a part of one, as plain JSON."""
+Objects: TypeAlias = list[Object]
+Key: TypeAlias = str
+"""``namespace/name``, or the bare name of what is in no namespace."""
+Keys: TypeAlias = list[Key]
+Names: TypeAlias = list[str]
