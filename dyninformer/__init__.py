@@ -5,9 +5,8 @@ The names are looked up on first use, so that who needs one part pays for that p
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from dyninformer.lazy import look_up
 
 __version__ = "0.1.0"
 
@@ -155,7 +154,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    found = look_up(__name__, name, _HOMES)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = found
     return found
 

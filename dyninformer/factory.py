@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from dyninformer.discovery import Discovery
 from dyninformer.errors import StoppedError
 from dyninformer.follow import Follower, follow
-from dyninformer.forks import ended_in_child
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import (
@@ -31,9 +30,8 @@ from dyninformer.registry import GenericInformer, Registry
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.syncing import SyncResult, sync_error
-from dyninformer.threads import runs_for
+from dyninformer.threads import Deadline, Flag, in_forked_child, runs_for
 from dyninformer.types import Names
-from dyninformer.waking import Deadline, Flag
 from dyninformer.watching.status import InformerStatus
 
 if TYPE_CHECKING:
@@ -105,7 +103,7 @@ class DynamicSharedInformerFactory:
         self._followers: Followers = ()
         self._stopped = Flag()
         _factories.add(self)
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", "_stopped")
 
     # -- informers -----------------------------------------------------------------------
 
@@ -297,10 +295,6 @@ class DynamicSharedInformerFactory:
         for each in self._registry.all():
             each.informer.signal_stop()
         self._shared.close()
-
-    def _after_fork(self) -> None:
-        """A factory that was shut down: of what it is made of each part sees to itself."""
-        self._stopped.set()
 
     def _left(self, timeout: float | None) -> Names:
         """What still runs, after at most so long."""

@@ -23,10 +23,9 @@ from dyninformer.shared import Shared
 from dyninformer.store import store as room
 from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
-from dyninformer.threads import runs_for
+from dyninformer.threads import Deadline, runs_for
 from dyninformer.types import Names, Object
 from dyninformer.waiting import Written, wait_for, wait_for_version
-from dyninformer.waking import Deadline
 from dyninformer.watching.status import InformerStatus
 
 if TYPE_CHECKING:

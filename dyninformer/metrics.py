@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from dyninformer.forks import fresh_in_child
+from dyninformer.threads import in_forked_child
 
 if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
@@ -164,7 +164,7 @@ class PrometheusMetrics:
         self._registry = registry or prometheus_client.REGISTRY
         self._lock = threading.RLock()  # guards _made
         self._made: dict[str, Any] = {}
-        fresh_in_child(self, "_lock")
+        in_forked_child(self, "_lock")
 
     def count(self, name: str, gvr: GroupVersionResource, amount: int = 1, **labels: str) -> None:
         """Add to ``dyninformer_<name>_total``."""

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from dyninformer.errors import StoppedError
-from dyninformer.forks import ended_in_child
 from dyninformer.options import ALL_NAMESPACES, DEFAULT_PAGE_SIZE, ListOptions, ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.store.store import Store
+from dyninformer.threads import Bell, Deadline, in_forked_child
 from dyninformer.types import Names
-from dyninformer.waking import Bell, Deadline
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
@@ -55,7 +54,7 @@ class Reflectors:
         """For good."""
         self.synced = False
         """All hold a whole state; never false again."""
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", "_changed", stopped=True)
 
     def start(self) -> None:
         """Begin to list and watch, on threads of their own. Idempotent."""
@@ -173,10 +172,6 @@ class Reflectors:
         if synced:  # after the informer itself: no handler is synced before it
             self._on_synced()
             self._shared.metrics.gauge("synced", self._gvr, 1)
-
-    def _after_fork(self) -> None:
-        self.stopped = True
-        self._changed.ring()
 
     def _tell_failure(self, error: Exception) -> None:
         if self._on_watch_error is not None:

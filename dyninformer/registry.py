@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dyninformer.errors import OptionsConflictError, StoppedError
-from dyninformer.forks import ended_in_child
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.lister import GenericLister
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
+from dyninformer.threads import in_forked_child
 
 Make: TypeAlias = Callable[[GroupVersionResource, ResourceOptions], SharedIndexInformer]
 ByResource: TypeAlias = Mapping[GroupVersionResource, ResourceOptions]
@@ -73,7 +73,7 @@ class Registry:
         self._lock = threading.RLock()
         self._entries: dict[GroupVersionResource, _Entry] = {}
         self._closed = False
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _closed=True)
 
     def ask(self, gvr: GroupVersionResource, asked: ResourceOptions) -> GenericInformer:
         """The informer of a resource, to be kept; OptionsConflictError if it has other options."""
@@ -171,9 +171,6 @@ class Registry:
         entry = _Entry(GenericInformer(informer), used, kept)
         self._entries[informer.gvr] = entry
         return entry
-
-    def _after_fork(self) -> None:
-        self._closed = True
 
     def _check_open(self, gvr: GroupVersionResource) -> None:
         if self._closed:

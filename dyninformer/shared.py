@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dyninformer.delivery.resync import Timers
 from dyninformer.metrics import NO_METRICS, Metrics, contained
+from dyninformer.threads import Deadline
 from dyninformer.types import Names
-from dyninformer.waking import Deadline
 from dyninformer.watching.crds import CrdWatch
 from dyninformer.watching.source import Source
 

@@ -1,14 +1,137 @@
-"""Threads that know whose code they run, so that stopping never waits for itself."""
+"""Threads, waits and deadlines that an interrupt or a fork leaves whole.
+
+- Waits that an interrupt ends, without leaving a lock taken (S23): `Bell`, `Flag`, `Deadline`.
+- Threads that know whose code they run, so that stopping never waits for itself (S11):
+  `OwnThread`, `spawn`, `runs_for`.
+- What a forked child is left with, where no other thread lives (S22): `in_forked_child`,
+  `lock_across_forks`.
+"""
 
 from __future__ import annotations
 
-import _thread
-import sys
+import logging
+import os
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
-from dyninformer.forks import ended_in_child
-from dyninformer.waking import bearable
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+# -- waits -------------------------------------------------------------------------------
+#
+# `threading.Condition`, and `threading.Event` with it, take and free their lock in Python
+# code: an interrupt (Ctrl-C) between two of its bytecodes leaves the lock taken for ever, and
+# every thread that wants to wake the waiter stands still with it. Here ``with`` is only used on
+# locks of C, which nothing can come between, and nobody holds one while it waits.
+
+
+def lock_timeout(seconds: float | None) -> float:
+    """What to pass to a lock of C for a wait of so long: the longest it can for None and ``inf``.
+
+    >>> lock_timeout(1.5), lock_timeout(-1), lock_timeout(float("inf")) == lock_timeout(None)
+    (1.5, 0.0, True)
+    """
+    longest = threading.TIMEOUT_MAX
+    return longest if seconds is None else min(max(0.0, seconds), longest)
+
+
+class Deadline:
+    """The moment when a timeout is over, for waits that share one. Without a timeout, never.
+
+    >>> Deadline(None).left, Deadline(None).over, Deadline(0).left, Deadline(0).over
+    (None, False, 0.0, True)
+    """
+
+    __slots__ = ("_until",)
+
+    def __init__(self, timeout: float | None) -> None:
+        self._until = None if timeout is None else time.monotonic() + timeout
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until then, 0 when it is over; None if it never is."""
+        return None if self._until is None else max(0.0, self._until - time.monotonic())
+
+    @property
+    def over(self) -> bool:
+        """It has passed."""
+        return self._until is not None and time.monotonic() >= self._until
+
+
+class Bell:
+    """Wakes every thread that waits for a condition to become true. Any thread may call it.
+
+    It has no lock, so a finalizer or a signal handler may ring at any point, and the thread
+    that rings may hold any lock: a deque's append, popleft and remove are one step each.
+    """
+
+    def __init__(self) -> None:
+        self._sleepers: deque[threading.Lock] = deque()
+
+    def ring(self) -> None:
+        """Have all that wait look again."""
+        for _ in range(len(self._sleepers)):  # a thread that comes later looks again by itself
+            try:
+                sleeper = self._sleepers.popleft()
+            except IndexError:
+                return  # another thread rings, and wakes the rest
+            sleeper.release()
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Wait until the condition is true, as it is looked at after each ring.
+
+        False if it is not at the timeout. The condition is called without a lock.
+        """
+        deadline = Deadline(timeout)
+        while not condition():
+            sleeper = threading.Lock()
+            sleeper.acquire()
+            try:
+                self._sleepers.append(sleeper)
+                # Looked at again: it may have come true before there was anybody to wake.
+                if condition():
+                    return True
+                if not sleeper.acquire(timeout=lock_timeout(deadline.left)):
+                    return condition()
+            finally:
+                with suppress(ValueError):  # it was woken
+                    self._sleepers.remove(sleeper)
+        return True
+
+
+class Flag:
+    """A `threading.Event` whose waits an interrupt can end at any point."""
+
+    def __init__(self) -> None:
+        self._bell = Bell()
+        self._set = False
+
+    def is_set(self) -> bool:
+        """Whether it is."""
+        return self._set
+
+    def set(self) -> None:
+        """Wake all threads that wait; from now on a wait returns at once."""
+        self._set = True
+        self._bell.ring()
+
+    def clear(self) -> None:
+        """From now on a wait lasts until the next `set`."""
+        self._set = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is set; False if it is not at the timeout."""
+        return self._bell.wait_for(self.is_set, timeout)
+
+
+# -- threads -----------------------------------------------------------------------------
 
 
 class OwnThread(threading.Thread):
@@ -21,10 +144,11 @@ class OwnThread(threading.Thread):
     def join(self, timeout: float | None = None) -> None:
         """Wait for its end, with any timeout, ``inf`` too.
 
-        Not for one that has not begun: a signal handler may come in the middle of its start.
+        A thread that has not begun is not waited for: a signal handler may come in the middle of
+        its start.
         """
         if self.is_alive():
-            super().join(bearable(timeout))
+            super().join(lock_timeout(timeout))
 
 
 def spawn(owner: object, name: str, target: Callable[[], None]) -> OwnThread:
@@ -35,9 +159,9 @@ def spawn(owner: object, name: str, target: Callable[[], None]) -> OwnThread:
 
 
 def runs_for(owner: object) -> bool:
-    """This thread runs code of ``owner``: a callback, a transform, a condition.
+    """Whether this thread runs code of ``owner``: a callback, a transform, a condition.
 
-    Whoever stops something from such a thread signals and returns: waiting could be
+    What is stopped from such a thread is signalled, and not waited for: the thread could be
     waiting for itself (S11).
     """
     thread = threading.current_thread()
@@ -45,7 +169,7 @@ def runs_for(owner: object) -> bool:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """It may be a signal's, and not of the code that it came out of.
+    """Whether a signal may have raised it, and not the code that it came out of.
 
     Ctrl-C, and what a signal handler raises, SystemExit above all, strike the main thread alone.
     Elsewhere the code that ran has raised it.
@@ -55,32 +179,98 @@ def is_interrupt(error: BaseException) -> bool:
     )
 
 
-class Aside:
-    """Work that is done soon, on a thread of the moment, once for all who ask before it begins."""
+# -- forks -------------------------------------------------------------------------------
+#
+# A lock that another thread held at the fork stays held in the child for ever, and what that
+# thread would have done is never done. So each object that has locks or threads says here, when
+# it is made, how it stands in a child; nothing else in the package is run at a fork.
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        """``work`` sees for itself what there is to do."""
-        self._work = work
-        self._asked = False
-        ended_in_child(self)
 
-    def ask(self) -> None:
-        """Have it done. It takes no lock and waits for nobody, unlike ``Thread.start``.
+class _InChild(NamedTuple):
+    freed: tuple[str, ...]
+    values: dict[str, Any]
+    then: Callable[[Any], object] | None
 
-        So it may be called with locks held, and by a finalizer, which runs in the middle of
-        anything. Where the system has no more threads it is not done: the next who asks tries.
-        """
-        if self._asked or sys.is_finalizing():
-            return
-        self._asked = True
+
+Locks: TypeAlias = list[threading.RLock]
+
+_registered: WeakKeyDictionary[object, _InChild] = WeakKeyDictionary()
+_crossing: WeakSet[threading.RLock] = WeakSet()  # held while a fork happens
+_crossing_lock = threading.RLock()  # guards _crossing; taken before those, to fork or to add one
+_taken: Locks = []
+
+
+def in_forked_child(
+    thing: T, *freed: str, then: Callable[[T], object] | None = None, **values: Any
+) -> None:
+    """Say what ``thing`` is in a child of a fork (S22).
+
+    ``freed`` names attributes that threads wait for: a lock is replaced by a new one, a `Bell` is
+    rung, a `Flag` is set. ``values`` are what other attributes become; a callable makes its
+    value. ``then`` is called with the thing last, when no lock of any registered object is held
+    any more; it may use other objects, which may have come to their own ``then`` or not.
+
+    What a lock guards may be half changed in the child. Where one assignment or one call of C
+    makes the change this does not matter; what may be torn, ``values`` replaces.
+    """
+    _registered[thing] = _InChild(freed, values, then)
+
+
+def lock_across_forks() -> threading.RLock:
+    """A lock that a thread holds while it forks, and that both sides then release.
+
+    So a fork waits for the section to end, and the child finds its state whole. A thread that
+    holds one may not wait for a thread that forks, run a user's code, or take another such lock.
+    """
+    lock = threading.RLock()
+    with _crossing_lock:
+        _crossing.add(lock)
+    return lock
+
+
+def _before_fork() -> None:
+    _crossing_lock.acquire()
+    for lock in list(_crossing):
+        lock.acquire()
+        _taken.append(lock)
+
+
+def _release() -> None:
+    while _taken:
+        _taken.pop().release()
+    _crossing_lock.release()
+
+
+def _after_fork_in_child() -> None:
+    _release()
+    registered = list(_registered.items())
+    for thing, child in registered:
+        for name in child.freed:
+            held = getattr(thing, name)
+            if not isinstance(held, Bell | Flag):
+                reentrant = isinstance(held, type(_crossing_lock))
+                setattr(thing, name, threading.RLock() if reentrant else threading.Lock())
+        for name, value in child.values.items():
+            setattr(thing, name, value() if callable(value) else value)
+    for thing, child in registered:
         try:
-            _thread.start_new_thread(self._run, ())
-        except RuntimeError:
-            self._asked = False
+            _let_go(thing, child)
+        except Exception:  # noqa: BLE001 - the others are to be ended all the same
+            _log.exception("%r could not be ended after a fork", thing)
 
-    def _run(self) -> None:
-        self._asked = False  # before looking: who comes later asks again
-        self._work()
 
-    def _after_fork(self) -> None:
-        self._asked = False
+def _let_go(thing: object, child: _InChild) -> None:
+    for name in child.freed:
+        held = getattr(thing, name)
+        if isinstance(held, Bell):
+            held.ring()
+        elif isinstance(held, Flag):
+            held.set()
+    if child.then is not None:
+        child.then(thing)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_release, after_in_child=_after_fork_in_child
+    )

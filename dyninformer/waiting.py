@@ -13,8 +13,8 @@ from dyninformer.indexer import Store
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store import versions
+from dyninformer.threads import Deadline
 from dyninformer.types import Object
-from dyninformer.waking import Deadline
 from dyninformer.watching.status import InformerStatus
 
 Written: TypeAlias = "str | Mapping[str, Any] | HasDict"

@@ -17,10 +17,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from dyninformer import DynamicSharedInformerFactory, GroupVersionResource, JSONPath, StoppedError
-from dyninformer.forks import lock_across_forks
 from dyninformer.metrics import PrometheusMetrics
 from dyninformer.store.store import Store
 from dyninformer.testing import ApiServer
+from dyninformer.threads import lock_across_forks
 from tests.store.objects import WIDGETS, add, held, widget
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

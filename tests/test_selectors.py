@@ -19,9 +19,7 @@ from dyninformer.selectors import (
 )
 from tests.mutated import mutated_text
 
-RECORDED = json.loads(
-    (Path(__file__).parent / "data" / "selectors" / "recorded.json").read_text()
-)
+RECORDED = json.loads((Path(__file__).parent / "data" / "selectors" / "recorded.json").read_text())
 OBJECTS: dict[str, dict[str, str]] = RECORDED["objects"]
 
 

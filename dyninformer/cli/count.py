@@ -23,8 +23,8 @@ from dyninformer.display.text import Line, visible
 from dyninformer.errors import JSONPathError
 from dyninformer.factory import GenericInformer
 from dyninformer.jsonpath import JSONPath, index_text
+from dyninformer.threads import Flag
 from dyninformer.types import Object
-from dyninformer.waking import Flag
 
 if TYPE_CHECKING:
     from rich.console import Console

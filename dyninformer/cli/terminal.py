@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 from dyninformer.display.text import Line
-from dyninformer.waking import Flag
+from dyninformer.threads import Flag
 
 if TYPE_CHECKING:
     from rich.console import Console

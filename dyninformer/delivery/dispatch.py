@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import logging
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,14 +21,12 @@ from dyninformer.delivery.stream import EventStream
 from dyninformer.delivery.summons import Summons
 from dyninformer.delivery.worker import Worker
 from dyninformer.errors import StoppedError
-from dyninformer.forks import ended_in_child
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import checked_resync
 from dyninformer.store.changes import Change, Run
 from dyninformer.store.store import Store
-from dyninformer.threads import Aside, runs_for
+from dyninformer.threads import Deadline, in_forked_child, runs_for
 from dyninformer.types import Names
-from dyninformer.waking import Deadline
 
 
 class _Subscriber:
@@ -50,6 +50,34 @@ Failure: TypeAlias = tuple[_Subscriber, BaseException]
 Backlogs: TypeAlias = dict[str, int]
 
 _log = logging.getLogger(__name__)
+
+
+class _Aside:
+    """Work that is done soon, on a thread of its own, once for all that ask before it begins."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        """``work`` sees for itself what there is to do."""
+        self._work = work
+        self._asked = False
+        in_forked_child(self, _asked=False)
+
+    def ask(self) -> None:
+        """Have it done. It takes no lock and waits for nobody, unlike ``Thread.start``.
+
+        So it may be called with locks held, and by a finalizer, which runs in the middle of
+        anything. Where the system has no more threads it is not done: the next that asks tries.
+        """
+        if self._asked or sys.is_finalizing():
+            return
+        self._asked = True
+        try:
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError:
+            self._asked = False
+
+    def _run(self) -> None:
+        self._asked = False  # before looking: what comes later asks again
+        self._work()
 
 
 class Dispatcher:
@@ -81,8 +109,8 @@ class Dispatcher:
         # Of these two either end takes one call of C, and so no lock.
         self._collected: deque[_Subscriber] = deque()  # streams that nobody holds
         self._failures: deque[Failure] = deque()  # who missed a change, and why
-        self._aside = Aside(self._follow_up)
-        ended_in_child(self)
+        self._aside = _Aside(self._follow_up)
+        in_forked_child(self, _stopped=True, _subscribers=())
 
     def publish(self, changes: Sequence[Change]) -> None:
         """Queue changes for all who are there. With the lock held; at least one change.
@@ -251,11 +279,6 @@ class Dispatcher:
         for each in self._subscribers:
             backlogs[each.name] = backlogs.get(each.name, 0) + each.queue.backlog
         return backlogs
-
-    def _after_fork(self) -> None:
-        """A stopped dispatcher; queues, workers and the others see to themselves."""
-        self._stopped = True
-        self._subscribers = ()
 
     def _subscribe(self, subscriber: _Subscriber, *, replay: bool) -> None:
         """Frozen view and registration in one section (S9). Under the lock."""

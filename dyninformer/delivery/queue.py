@@ -10,10 +10,9 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from dyninformer.delivery.steps import ChangesWalk, Walk, merged
-from dyninformer.forks import ended_in_child
 from dyninformer.store.changes import Change, Fresh
 from dyninformer.store.store import Store
-from dyninformer.waking import bearable
+from dyninformer.threads import in_forked_child, lock_timeout
 
 Summon: TypeAlias = Callable[[], None]
 Missed: TypeAlias = dict[str, Change]
@@ -68,7 +67,7 @@ class HandlerQueue(ABC):
         self._hand: Change | None = None  # the consumer's: the head that it was given
         self._missed: Missed = {}
         self._late: Reached = []  # what to call once all that was missed is queued, and handled
-        ended_in_child(self)
+        in_forked_child(self, then=HandlerQueue._end_in_child)
 
     def summon_with(self, summon: Summon) -> None:
         """Say how to get a consumer when there is none; called under the lock, must not wait."""
@@ -175,7 +174,7 @@ class HandlerQueue(ABC):
                 return True
             self._bell.acquire(blocking=False)  # a ring that an interrupt left unheard
             self._consumer = Consumer.WAITING
-        if self._bell.acquire(timeout=bearable(timeout)):
+        if self._bell.acquire(timeout=lock_timeout(timeout)):
             return True
         with self._store.lock:
             if self._consumer is Consumer.AWAKE:
@@ -205,7 +204,7 @@ class HandlerQueue(ABC):
         self._missed = {}
         self._late = []
 
-    def _after_fork(self) -> None:
+    def _end_in_child(self) -> None:
         """No consumer lives, unless it is the thread that forked: that one sees the end."""
         self.closed = True
         before, self._bell = self._bell, threading.Lock()

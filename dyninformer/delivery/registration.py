@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dyninformer.forks import ended_in_child
-from dyninformer.waking import Flag
+from dyninformer.threads import Flag, in_forked_child
 
 if TYPE_CHECKING:
     from dyninformer.delivery.queue import HandlerQueue
@@ -18,7 +17,7 @@ class Sync:
     def __init__(self) -> None:
         self.reached = False  # never false again
         self._settled = Flag()
-        ended_in_child(self)
+        in_forked_child(self, "_settled")
 
     def reach(self) -> None:
         """Everything of the first state was handled."""
@@ -33,9 +32,6 @@ class Sync:
         """Until it is reached, or never will be."""
         self._settled.wait(timeout)
         return self.reached
-
-    def _after_fork(self) -> None:
-        self._settled.set()
 
 
 class Registration:

@@ -10,9 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
-from dyninformer.forks import ended_in_child
-from dyninformer.threads import runs_for, spawn
-from dyninformer.waking import Flag
+from dyninformer.threads import Flag, in_forked_child, runs_for, spawn
 
 Act: TypeAlias = Callable[[], None]
 
@@ -63,7 +61,7 @@ class Timers:
         self._thread: threading.Thread | None = None
         self._running = False  # set and unset by the thread
         self._stopped = False
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _heap=list, _thread=None, _running=False, _stopped=True)
 
     def call_later(self, delay: float, act: Act) -> Timer:
         """Call ``act`` once, after ``delay`` seconds. What it raises is logged.
@@ -103,13 +101,6 @@ class Timers:
             return True
         thread.join(timeout)
         return not thread.is_alive()
-
-    def _after_fork(self) -> None:
-        """The thread does not live."""
-        self._heap = []
-        self._thread = None
-        self._running = False
-        self._stopped = True
 
     def _run(self) -> None:
         with self._lock:

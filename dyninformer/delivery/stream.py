@@ -10,7 +10,7 @@ from dyninformer.delivery.events import Event
 from dyninformer.delivery.queue import HandlerQueue
 from dyninformer.store.changes import Change
 from dyninformer.store.store import Store
-from dyninformer.waking import Deadline
+from dyninformer.threads import Deadline
 
 
 class EventStream:

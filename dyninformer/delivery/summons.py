@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from dyninformer.forks import ended_in_child
 from dyninformer.store.store import Store
+from dyninformer.threads import in_forked_child
 
 if TYPE_CHECKING:
     from dyninformer.delivery.worker import Worker
@@ -28,7 +28,7 @@ class Summons:
         self._wanted: set[Worker] = set()
         self.due = False
         """There are threads to start: call `start`."""
-        ended_in_child(self)
+        in_forked_child(self, _wanted=set, due=False)
 
     def summon(self, worker: Worker) -> None:
         """Want a thread for a worker. Under the lock."""
@@ -73,8 +73,3 @@ class Summons:
         except BaseException:
             self.due = True
             raise
-
-    def _after_fork(self) -> None:
-        """None of the threads lives."""
-        self._wanted = set()
-        self.due = False

@@ -10,11 +10,9 @@ from typing import Final
 from dyninformer.delivery.handlers import Handler
 from dyninformer.delivery.queue import HandlerQueue
 from dyninformer.delivery.summons import Summons
-from dyninformer.forks import ended_in_child
 from dyninformer.metrics import Metrics
 from dyninformer.store.store import Store
-from dyninformer.threads import spawn
-from dyninformer.waking import Deadline, Flag
+from dyninformer.threads import Deadline, Flag, in_forked_child, spawn
 
 LINGER: Final = 5.0
 """Seconds that a thread without work stays: changes come in bursts, and a thread costs 50 us."""
@@ -51,7 +49,7 @@ class Worker:
         self._thread: threading.Thread | None = None  # the last that was active
         self._ended = Flag()  # no thread, and none was summoned
         self._ended.set()
-        ended_in_child(self)
+        in_forked_child(self, "_ended", _active=False, _thread=None)
 
     def summon(self) -> None:
         """Have a thread started for the queue, which has none. Under the lock."""
@@ -86,12 +84,6 @@ class Worker:
         if self._thread is not None:  # it has nothing left to do but to end
             self._thread.join(deadline.left)
         return True
-
-    def _after_fork(self) -> None:
-        """The thread does not live."""
-        self._active = False
-        self._thread = None
-        self._ended.set()
 
     def _run(self) -> None:
         with self._store.lock:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
 from typing import Generic, TypeVar
 
-from dyninformer.forks import ended_in_child
+from dyninformer.threads import in_forked_child
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -23,7 +23,7 @@ class SingleFlight(Generic[K, V]):
     def __init__(self) -> None:
         self._lock = threading.RLock()  # guards _flying
         self._flying: dict[K, tuple[int, Future[V]]] = {}
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _flying=dict)
 
     def share(self, key: K, work: Callable[[], V]) -> V:
         """What ``work`` returns, be it called here or by somebody who came before.
@@ -67,7 +67,3 @@ class SingleFlight(Generic[K, V]):
         """Before the outcome is told, so that who comes later asks anew."""
         with self._lock:
             self._flying.pop(key, None)
-
-    def _after_fork(self) -> None:
-        """What the parent's threads were asking is nobody's here."""
-        self._flying = {}

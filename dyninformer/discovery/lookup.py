@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from cachetools import TLRUCache
 
@@ -15,8 +16,8 @@ from dyninformer.discovery.flight import SingleFlight
 from dyninformer.discovery.resources import ResolvedResource
 from dyninformer.discovery.survey import Server, Survey, asked, refusal
 from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
-from dyninformer.forks import ended_in_child
 from dyninformer.resource import GroupVersionResource
+from dyninformer.threads import in_forked_child
 
 KEPT = 300.0  # seconds for which what was found is believed
 MISS_KEPT = 2.0  # seconds for which what was not found is
@@ -65,8 +66,9 @@ class Discovery:
         self._lock = threading.RLock()  # guards the three below; held for no I/O
         self._held: _Held | None = None
         self._epoch = 0
-        self._columns = self._no_columns()
-        ended_in_child(self, "_surveying", "_lock")
+        columns = partial(TLRUCache, _COLUMNS_KEPT, _believed_until, timer=clock)
+        self._columns: TLRUCache[GroupVersionResource, Columns] = columns()
+        in_forked_child(self, "_surveying", "_lock", _columns=columns)
 
     def resolve(self, text: str) -> ResolvedResource:
         """The resource that any spelling means.
@@ -132,12 +134,6 @@ class Discovery:
         with self._lock:
             self._epoch += 1
             self._columns.clear()
-
-    def _after_fork(self) -> None:
-        self._columns = self._no_columns()  # a thread may have been in the middle of the others
-
-    def _no_columns(self) -> TLRUCache[GroupVersionResource, Columns]:
-        return TLRUCache(_COLUMNS_KEPT, _believed_until, timer=self._clock)
 
     def _all(self) -> Catalog:
         try:

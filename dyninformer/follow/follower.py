@@ -18,12 +18,10 @@ from dyninformer.follow.agenda import Agenda
 from dyninformer.follow.held import ByResource, Held
 from dyninformer.follow.matching import Matches, matching, planned
 from dyninformer.follow.needs import CrdNews, Discovery, Informers, OnEvent
-from dyninformer.forks import ended_in_child
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
-from dyninformer.threads import OwnThread, runs_for, spawn
+from dyninformer.threads import Bell, Deadline, Flag, OwnThread, in_forked_child, runs_for, spawn
 from dyninformer.types import Names
-from dyninformer.waking import Bell, Deadline, Flag
 from dyninformer.watching.backoff import Backoff
 
 _log = logging.getLogger("dyninformer")
@@ -86,7 +84,7 @@ class Follower:
         self._tried: set[GroupVersionResource] = set()  # since the last look, in vain
         self._unsubscribe: Callable[[], None] = _nothing
         self._thread: OwnThread | None = None
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", "_progress", _closed=True, _thread=None)
 
     def start(self) -> None:
         """Begin; `follow` does."""
@@ -162,12 +160,6 @@ class Follower:
     def __repr__(self) -> str:
         patterns = ", ".join(self.patterns)
         return f"<Follower of {patterns}: {len(self.resources())} resources>"
-
-    def _after_fork(self) -> None:
-        """Closed; what it held can be read."""
-        self._closed = True
-        self._thread = None
-        self._progress.ring()
 
     # -- its thread ----------------------------------------------------------------------
 

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from dyninformer.delivery.events import Event
 from dyninformer.follow.needs import Informer, Informers, OnEvent, Registration
-from dyninformer.forks import ended_in_child
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
+from dyninformer.threads import in_forked_child
 from dyninformer.watching.status import InformerState
 
 _IN_TROUBLE = (InformerState.BACKING_OFF, InformerState.ABSENT, InformerState.STOPPED)
@@ -68,7 +68,7 @@ class Held:
         self._lock = threading.RLock()  # guards _followed, and _closed's change
         self._followed: ByResource = {}
         self._closed = False
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _closed=True)
 
     def now(self) -> ByResource:
         """A copy."""
@@ -117,10 +117,6 @@ class Held:
             followed, self._followed = self._followed, {}
         for each in followed.values():
             self._let_go(each)
-
-    def _after_fork(self) -> None:
-        """Closed; what it held can be read."""
-        self._closed = True
 
     def _keep(self, gvr: GroupVersionResource, informer: Informer) -> bool:
         """The handler is added without the lock: that takes the informer's.

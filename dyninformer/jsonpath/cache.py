@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from cachetools import LRUCache
 
-from dyninformer.forks import ended_in_child
+from dyninformer.threads import in_forked_child
 
 _SIZE = 1024
 
@@ -25,7 +26,7 @@ class ExpressionCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: LRUCache[tuple[object, str, bool], object] = LRUCache(_SIZE)
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _known=partial(LRUCache, _SIZE))
 
     def get(
         self, parse: Callable[[str, bool], Parsed], expression: str, flag: bool = True
@@ -39,6 +40,3 @@ class ExpressionCache:
             with self._lock:
                 self._known[key] = known
         return known  # type: ignore[return-value] # the key holds the function that made it
-
-    def _after_fork(self) -> None:
-        self._known = LRUCache(_SIZE)  # a parent's thread may have been in the middle of the other

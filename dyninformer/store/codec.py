@@ -14,11 +14,11 @@ import msgspec
 import zstandard
 
 from dyninformer.errors import JSONPathError
-from dyninformer.forks import fresh_in_child
 from dyninformer.jsonpath.document import decoded
 from dyninformer.store.changes import Payload
 from dyninformer.store.fresh_stack import on_fresh_stack
 from dyninformer.store.reading import PartialReader, text
+from dyninformer.threads import in_forked_child
 from dyninformer.types import Object
 
 Payloads: TypeAlias = list[Payload]
@@ -65,7 +65,7 @@ class Codec:
         self._contexts = _Contexts(None)  # replaced by others once there is a dictionary
         self.wants_sample = compress
         """A sample of `SAMPLE_SIZE` objects would make entries smaller."""
-        fresh_in_child(self, "_learning")
+        in_forked_child(self, "_learning")
 
     def pack(self, data: bytes, identity: Identity | None = None) -> Payload:
         """The entry for an object's plain JSON.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Final
 
 from cachetools import LRUCache
 
-from dyninformer.forks import ended_in_child
 from dyninformer.store.changes import Payload
 from dyninformer.store.codec import Codec
+from dyninformer.threads import in_forked_child
 from dyninformer.types import Object
 
 _SIZE: Final = 4096
@@ -26,7 +27,7 @@ class SharedObjects:
         self._codec = codec
         self._lock = threading.RLock()  # guards _cache: cachetools is not for several threads
         self._cache: LRUCache[str, tuple[Payload, Object]] = LRUCache(_SIZE)
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _cache=partial(LRUCache, _SIZE))
 
     def get(self, key: str, payload: Payload) -> Object:
         """The object of an entry: the same dict each time, not to be changed."""
@@ -44,6 +45,3 @@ class SharedObjects:
                 return other[1]  # another thread was as fast: all have its dict
             self._cache[key] = (payload, obj)
         return obj
-
-    def _after_fork(self) -> None:
-        self._cache = LRUCache(_SIZE)  # a parent's thread may have been in the middle of the other

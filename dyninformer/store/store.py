@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
-from dyninformer.forks import ended_in_child, lock_across_forks
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import IndexFunction, Transform
 from dyninformer.resource import GroupVersionResource
@@ -31,6 +30,7 @@ from dyninformer.store.relist import Relist
 from dyninformer.store.sharing import SharedObjects
 from dyninformer.store.snapshot import View
 from dyninformer.store.steps import Deciding, WatchEvent, WatchType
+from dyninformer.threads import in_forked_child, lock_across_forks
 from dyninformer.types import Object
 
 Entry: TypeAlias = tuple[str, Payload]
@@ -81,7 +81,7 @@ class Store:
         self.holdings = Holdings(Indexing(functions, self._index_failed))
         self.failed = Failed()
         self._receiver = Receiver(self.holdings, transform, metadata_only)
-        ended_in_child(self)
+        in_forked_child(self, then=Store._withdraw_half_added)
 
     # What the reflectors' threads call.
 
@@ -234,8 +234,8 @@ class Store:
                 return
             add_indexes(holdings, self.lock, self.codec, added, self._index_failed)
 
-    def _after_fork(self) -> None:
-        """What another thread was adding is not added."""
+    def _withdraw_half_added(self) -> None:
+        """In a forked child: what another thread was adding is not added."""
         if self._adding.acquire(blocking=False):  # nobody's, or this thread's, which goes on
             self._adding.release()
         else:

@@ -16,9 +16,8 @@ project that has it installed, and that must cost nothing.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from dyninformer.lazy import look_up
 
 if TYPE_CHECKING:
     from dyninformer.testing.api.access import Access, Rule, User
@@ -70,7 +69,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    found = look_up(__name__, name, _HOMES)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = found
     return found
 

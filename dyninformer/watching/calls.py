@@ -10,8 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from dyninformer.errors import StoppedError
-from dyninformer.forks import ended_in_child, fresh_in_child
-from dyninformer.waking import Bell
+from dyninformer.threads import Bell, in_forked_child
 
 
 class Wire:
@@ -32,7 +31,7 @@ class Wire:
         self._file: Any = None
         self._holders = 1
         self._wires = wires
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", then=Wire._leave_to_parent)
         try:
             wires.add(self)
         except BaseException:
@@ -84,7 +83,7 @@ class Wire:
             sock.close()
         self._wires.discard(self)
 
-    def _after_fork(self) -> None:
+    def _leave_to_parent(self) -> None:
         """Close what was inherited, never shut it down: the connection is the parent's."""
         sock, self._socket = self._socket, None
         if sock is None:
@@ -103,7 +102,7 @@ class Wires:
         self._lock = threading.RLock()  # guards _all and _ended
         self._all: set[Wire] = set()
         self._ended = False
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _ended=True, _all=set)
 
     def __len__(self) -> int:
         with self._lock:
@@ -133,10 +132,6 @@ class Wires:
         for wire in wires:
             wire.end()
 
-    def _after_fork(self) -> None:
-        """Each wire closes itself."""
-        self._ended, self._all = True, set()
-
 
 class Call:
     """One request. Its own thread moves it on; any thread may `end` it.
@@ -154,7 +149,7 @@ class Call:
         self.anew = False
         self.reused = False
         self.stage = "preparing"
-        fresh_in_child(self, "_lock")
+        in_forked_child(self, "_lock")
         self.answer: Any = None
 
     def begin(self) -> None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from dyninformer.errors import StoppedError
-from dyninformer.forks import ended_in_child
+from dyninformer.threads import in_forked_child
 from dyninformer.watching.answers import Lost
 from dyninformer.watching.calls import Call
 from dyninformer.watching.reading import DocumentReading
@@ -43,7 +43,7 @@ class Conversation:
         self._lock = threading.RLock()  # guards _under_way and _closed
         self._under_way: dict[Call, SocketReply | None] = {}
         self._closed = False
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _closed=True, _under_way=dict)
 
     def list(self, request: Request) -> SocketReply:
         """Ask for a collection."""
@@ -103,11 +103,6 @@ class Conversation:
             if reply is not None:
                 reply.close()
         self._on_closed(self)
-
-    def _after_fork(self) -> None:
-        """Closed; its sockets are the wires' to close."""
-        self._closed = True
-        self._under_way = {}
 
     def begin(self) -> Call:
         """Something that `close` ends."""

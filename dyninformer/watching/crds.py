@@ -14,12 +14,12 @@ from typing import Protocol
 
 import msgspec
 
-from dyninformer.forks import ended_in_child
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Changes
 from dyninformer.store.store import Store
 from dyninformer.store.transforms import strip
+from dyninformer.threads import in_forked_child
 from dyninformer.watching.answers import CrdSeen
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
@@ -85,7 +85,7 @@ class CrdWatch:
         # Of the reflector's thread alone:
         self._changed: set[str] = set()
         self._told_available = False
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _stopped=True)
 
     @property
     def available(self) -> bool:
@@ -141,9 +141,6 @@ class CrdWatch:
     def join(self, timeout: float | None = None) -> bool:
         """Wait until it has ended; false if it has not in time."""
         return self._reflector.join(timeout)
-
-    def _after_fork(self) -> None:
-        self._stopped = True
 
     # -- on the reflector's thread ---------------------------------------------------------
 

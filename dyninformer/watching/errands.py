@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from dyninformer.errors import StoppedError
-from dyninformer.forks import ended_in_child
-from dyninformer.waking import Deadline
+from dyninformer.threads import Deadline, in_forked_child
 
 T = TypeVar("T")
 
@@ -54,7 +53,9 @@ class Errands:
         self._shared: dict[str, _Errand] = {}
         self._numbers = set(range(1, most + 1))
         self._closed = False
-        ended_in_child(self, "_lock")
+        in_forked_child(
+            self, "_lock", _closed=True, _pending=deque, _running=dict, _threads=dict, _shared=dict
+        )
 
     def run(
         self,
@@ -104,14 +105,6 @@ class Errands:
             self._pending.clear()
         for errand in dropped:
             errand.result.cancel()
-
-    def _after_fork(self) -> None:
-        """Closed, and without threads."""
-        self._closed = True
-        self._pending = deque()
-        self._running = {}
-        self._threads = {}
-        self._shared = {}
 
     # -- inside --------------------------------------------------------------------------
 

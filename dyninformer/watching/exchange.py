@@ -15,8 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import urllib3
 
 from dyninformer.errors import StoppedError
-from dyninformer.forks import ended_in_child
-from dyninformer.waking import Deadline
+from dyninformer.threads import Deadline, in_forked_child
 from dyninformer.watching.calls import Call, Wires
 from dyninformer.watching.connections import (
     Plumbing,
@@ -97,7 +96,7 @@ class ClientExchange:
         self._credentials = Errands(f"dyninformer credentials for {host}", 1)
         self._connecting = Errands(f"dyninformer connecting to {host}", _MOST_CONNECTING)
         self._wires = Wires()
-        ended_in_child(self, "_lock")
+        in_forked_child(self, "_lock", _closed=True)
 
     def conversation(self) -> Conversation:
         """A conversation through this client."""
@@ -199,10 +198,6 @@ class ClientExchange:
         self._wires.end()
         if private is not None:
             close_idle(private.manager)
-
-    def _after_fork(self) -> None:
-        """Closed; the connections are the parent's (S22), and see to themselves."""
-        self._closed = True
 
     # -- inside --------------------------------------------------------------------------
 

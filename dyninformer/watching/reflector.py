@@ -16,11 +16,9 @@ from random import Random
 from typing import Protocol
 
 from dyninformer.errors import ConfigError, StoppedError, UnreachableError
-from dyninformer.forks import ended_in_child
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.store import Store
-from dyninformer.threads import OwnThread
-from dyninformer.waking import Flag
+from dyninformer.threads import Flag, OwnThread, in_forked_child
 from dyninformer.watching import protocol
 from dyninformer.watching.answers import Begin, CrdSeen, Due, Stop
 from dyninformer.watching.backoff import LONGEST_DELAY
@@ -99,7 +97,7 @@ class Reflector:
         self._unsubscribe: Callable[[], None] = _ignore
         self._reply: Reply | None = None  # under way; only the reflector's thread sets it
         self._left: Reply | None = None  # the reply that `wake` closed
-        ended_in_child(self, "_runs")
+        in_forked_child(self, "_runs", _forked=True, _stopping=True)
 
     @property
     def scope(self) -> Scope:
@@ -155,9 +153,6 @@ class Reflector:
         if reply is not None and protocol.wants_to_leave(self._carrier.state, self._crd_seen()):
             self._left = reply
             reply.close()
-
-    def _after_fork(self) -> None:
-        self._forked = self._stopping = True
 
     # -- the thread ------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from io import BufferedReader
 
 import urllib3
 
-from dyninformer.forks import fresh_in_child
+from dyninformer.threads import in_forked_child
 from dyninformer.watching.calls import Call
 from dyninformer.watching.chunked import BrokenChunksError, Dechunker
 from dyninformer.watching.connections import note_changed
@@ -47,7 +47,7 @@ class SocketReply:
         self._lock = threading.RLock()  # guards _reading and _over
         self._reading = False
         self._over = False
-        fresh_in_child(self, "_lock")
+        in_forked_child(self, "_lock")
 
     @property
     def status(self) -> int:

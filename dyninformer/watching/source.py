@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dyninformer.errors import ConfigError
-from dyninformer.forks import fresh_in_child
+from dyninformer.threads import in_forked_child
 from dyninformer.watching.conversation import Conversation
 from dyninformer.watching.exchange import ClientExchange
 from dyninformer.watching.failures import without_password
@@ -62,7 +62,7 @@ class Source:
         self._own = self._exchange.conversation()
         self._writes_lock = threading.RLock()  # guards _writes
         self._writes: DynamicClient | None = None
-        fresh_in_child(self, "_writes_lock")
+        in_forked_child(self, "_writes_lock")
 
     def __repr__(self) -> str:
         return f"<Source {self.host}>"

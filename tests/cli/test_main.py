@@ -72,7 +72,7 @@ def test_help_imports_neither_the_client_nor_the_library(args: list[str]) -> Non
     heavy = {"kubernetes", "msgspec", "zstandard", "jsonpath_ng", "yaml", "urllib3"}
     assert not heavy & loaded
     assert {name for name in loaded if name.startswith("dyninformer")} == {
-        "dyninformer", "dyninformer.lazy", "dyninformer.errors", "dyninformer.cli",
+        "dyninformer", "dyninformer.errors", "dyninformer.cli",
         "dyninformer.cli.main", "dyninformer.cli.errors", "dyninformer.display",
         "dyninformer.display.text",
     }  # fmt: skip

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, Self
 
 from dyninformer.display.text import Line
 from dyninformer.testing import ApiError, ApiServer
+from dyninformer.threads import Flag
 from dyninformer.types import Object
-from dyninformer.waking import Flag
 
 CERTIFICATES_CRD: Final = "certificates.cert-manager.io"
 BLOCKS_CRD: Final = "ipamblocks.crd.projectcalico.org"

@@ -7,8 +7,7 @@ import threading
 
 import pytest
 
-from dyninformer.threads import spawn
-from dyninformer.waking import Bell, Deadline, Flag
+from dyninformer.threads import Bell, Deadline, Flag, spawn
 
 
 def test_a_flag_lets_pass_once_it_is_set() -> None:
