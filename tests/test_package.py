@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import yaml
 
 import dyninformer
 from dyninformer import testing
@@ -100,3 +102,13 @@ def test_what_public_names_take_and_return_is_public() -> None:
         if id(found) not in public and NOT_FOR_IMPORT not in (found.__doc__ or "")
     }
     assert hidden == {}
+
+
+def test_what_a_submission_must_pass_is_a_job_of_ci() -> None:
+    """Each command of .ci/run is in the matrix of ci.yml: the newest pre-releases, too."""
+    root = Path(__file__).parents[1]
+    commands = re.findall(r"^make (\S+)", (root / ".ci/run").read_text(), re.MULTILINE)
+    jobs = yaml.safe_load((root / ".github/workflows/ci.yml").read_text())["jobs"]
+    targets = {each["target"] for each in jobs["steps"]["strategy"]["matrix"]["include"]}
+    assert "test-prereleases" in commands
+    assert set(commands) <= targets
