@@ -21,7 +21,7 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 from dyninformer.watching.broken_frames import broken
 from dyninformer.watching.effects import AskRevision, StreamState, Want, WatchFrom
-from dyninformer.watching.frames import BrokenFrameError, LineCutter, cut_event
+from dyninformer.watching.frames import BrokenFrameError, ItemCutter, LineCutter, cut_event
 from dyninformer.watching.reading import MARK
 from dyninformer.watching.replies import SocketReply
 from dyninformer.watching.requests import request_for
@@ -144,13 +144,17 @@ class ResourceChecks:
         except UnreachableError:
             return  # the finding before this has said it already
         items = _dict(reply.body).get("items") if reply.status == 200 else None
-        for crd in map(_dict, items or ()):
+        for crd in map(_dict, _list(items)):
             spec = _dict(crd.get("spec"))
-            group, versions = str(spec.get("group")), spec.get("versions")
-            if _crd_names(_dict(spec.get("names"))) & _words(spelling) and versions:
-                gvr = GroupVersionResource(
-                    group, str(_dict(versions[0]).get("name")), str(_dict(spec["names"])["plural"])
-                )
+            names, versions = _dict(spec.get("names")), _list(spec.get("versions"))
+            if _crd_names(names) & _words(spelling) and versions:
+                version = str(_dict(versions[0]).get("name"))
+                try:
+                    gvr = GroupVersionResource(
+                        str(spec.get("group")), version, str(names.get("plural"))
+                    )
+                except ValueError:
+                    continue  # it says nothing that could be served
                 finding = _definition_finding(gvr, crd)
                 if finding.level is Level.FAIL:
                     yield finding
@@ -230,7 +234,9 @@ class ResourceChecks:
 
 def _definition_finding(gvr: GroupVersionResource, crd: Object) -> Finding:
     spec, status = _dict(crd.get("spec")), _dict(crd.get("status"))
-    conditions = {each.get("type"): each for each in map(_dict, status.get("conditions") or ())}
+    conditions = {
+        str(each.get("type")): each for each in map(_dict, _list(status.get("conditions")))
+    }
     name = gvr.group_resource
     established = conditions.get("Established", {})
     if established.get("status") != "True":
@@ -241,9 +247,9 @@ def _definition_finding(gvr: GroupVersionResource, crd: Object) -> Finding:
         why = next(filter(None, messages), "no reason is given")
         fix = f"kubectl describe crd {name}; names that another CRD has are refused."
         return fail("CRD", f"{name} is not established: {visible(why)}", fix)
-    versions = [_dict(each) for each in spec.get("versions") or ()]
+    versions = [_dict(each) for each in _list(spec.get("versions"))]
     served = [str(each.get("name")) for each in versions if each.get("served")]
-    stored = [str(each) for each in status.get("storedVersions") or ()]
+    stored = [str(each) for each in _list(status.get("storedVersions"))]
     listed = f"serves {', '.join(served)}, stores {', '.join(stored)}"
     if gvr.version not in served:
         fix = f"Ask for {served[0] if served else 'another version'}, or have it served."
@@ -260,7 +266,7 @@ def _definition_finding(gvr: GroupVersionResource, crd: Object) -> Finding:
 def _crd_names(names: Object) -> set[str]:
     """All names that a CRD gives its resource."""
     found = [names.get("plural"), names.get("singular"), names.get("kind")]
-    return {str(each).lower() for each in [*found, *(names.get("shortNames") or ())] if each}
+    return {str(each).lower() for each in [*found, *_list(names.get("shortNames"))] if each}
 
 
 def _words(spelling: str) -> set[str]:
@@ -285,6 +291,10 @@ def _grant(gvr: GroupVersionResource, space: str, user: str) -> str:
 
 def _dict(found: object) -> Object:
     return found if isinstance(found, dict) else {}
+
+
+def _list(found: object) -> list[object]:
+    return found if isinstance(found, list) else []
 
 
 class CollectionChecks:
@@ -405,7 +415,7 @@ class WatchLine(NamedTuple):
     @property
     def is_mark(self) -> bool:
         """It ends the initial events."""
-        annotations = self.object.get("metadata", {}).get("annotations") or {}
+        annotations = _dict(_dict(self.object.get("metadata")).get("annotations"))
         return self.type == "BOOKMARK" and annotations.get(MARK) == "true"
 
 
@@ -443,22 +453,18 @@ class Probes:
         with self._request(self._whole, AskRevision()) as reply:
             if isinstance(reply, Refusal):
                 return reply
-            body = b"".join(reply.chunks())
+            cutter, size, items = ItemCutter(), 0, 0
+            try:
+                for chunk in reply.chunks():
+                    size += len(chunk)
+                    items += len(cutter.feed(chunk))
+                meta = cutter.finish()
+            except BrokenFrameError as error:
+                return Refusal(200, f"the answer is not a list: {error}")
         seconds = time.monotonic() - began
-        try:
-            found = msgspec.json.decode(body)
-        except msgspec.DecodeError:
-            found = None
-        if not isinstance(found, dict) or not isinstance(found.get("items"), list):
+        if not meta.kind.endswith("List"):
             return Refusal(200, "the answer is not a list")
-        metadata = found.get("metadata") or {}
-        return Listed(
-            seconds,
-            len(body),
-            len(found["items"]),
-            metadata.get("remainingItemCount"),
-            str(metadata.get("resourceVersion") or ""),
-        )
+        return Listed(seconds, size, items, meta.remaining, meta.version)
 
     @contextmanager
     def streamed_state(self) -> Iterator[Iterator[WatchLine] | Refusal]:

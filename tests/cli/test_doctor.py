@@ -7,6 +7,7 @@ import re
 import socket
 import ssl
 import threading
+import zlib
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -31,10 +32,12 @@ from dyninformer.testing.faults import (
     WithholdBookmarks,
 )
 from dyninformer.testing.kubeconfig import kubeconfig_text
+from dyninformer.types import Object
 from dyninformer.watching.source import Source
 from tests.cli.conftest import CRDS, Run
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+NO_GROUPS = b'{"kind":"APIGroupDiscoveryList","items":[]}'
 BROKEN = {"metadata": {"name": "dead.io"}, "versions": [{"version": "v1", "freshness": "Stale"}]}
 
 
@@ -320,6 +323,47 @@ def test_bookmarks_that_are_withheld_are_not_waited_for_long(server: ApiServer, 
     assert "its end mark did not come; ordinary lists are used" in result.stdout
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"items":[],"metadata":"x"}', b'{"items":[],"metadata":{"remainingItemCount":"x"}}',
+        b'{"items":{}}', b"\xff", b'{"items":["\xff"]}', b"[" * 100_000, b"",
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_no_list_fails(server: ApiServer, run: Run, body: bytes) -> None:
+    """Whatever else it is."""
+    with server.faults.add(ContentType("application/json", body=body), verb="list"):
+        result = run("doctor", "cert", "-n", "prod")
+    assert (result.exit_code, levels(result)["list"]) == (1, "FAIL")
+    assert "the answer is not a list" in result.stdout
+
+
+def test_a_list_is_not_read_whole_however_much_comes_of_a_few_bytes(
+    server: ApiServer, run: Run
+) -> None:
+    """As the rest of the package reads answers (S32)."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    body = b"".join(packer.compress(b"a" * (1 << 20)) for _ in range(65)) + packer.flush()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
+    answer = head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    with server.faults.add(RawAnswer(answer), verb="list"):
+        result = run("doctor", "cert", "-n", "prod")
+    assert levels(result)["list"] == "FAIL"
+    assert re.search(r"the answer is not a list: .* is longer than 262,144 bytes", result.stdout)
+
+
+@pytest.mark.parametrize("metadata", [b"5", b'{"annotations":5}', b"null"])
+def test_a_bookmark_that_makes_no_sense_is_no_end_mark(
+    server: ApiServer, run: Run, metadata: bytes
+) -> None:
+    """And ends nothing but the stream."""
+    line = b'{"type":"BOOKMARK","object":{"metadata":%b}}\n' % metadata
+    with server.faults.add(ContentType("application/json", body=line), verb="watch"):
+        result = run("doctor", "cert", "-n", "prod")
+    assert result.exit_code == 0
+    assert "its end mark did not come; ordinary lists are used" in result.stdout
+
+
 def test_a_watch_that_is_silent_from_the_beginning_fails(server: ApiServer, run: Run) -> None:
     """As behind a proxy that holds answers back."""
     with server.faults.add(BlackHole(), verb="watch"):
@@ -362,6 +406,39 @@ def test_a_crd_that_is_not_established_fails(server: ApiServer, run: Run) -> Non
         result = run("doctor", "cert", "-n", "prod")
     assert result.exit_code == 1
     assert "is not established: the names are taken^[[31m" in result.stdout
+
+
+ODD_CRDS: list[Object] = [
+    {"spec": {"names": {"plural": "certificates", "shortNames": 5}, "versions": {"a": 5}}},
+    {"spec": {"names": {"kind": "certificates"}, "versions": [5]}},
+    {"status": {"conditions": [{"type": [], "status": "True"}], "storedVersions": 5}},
+    {
+        "spec": {"versions": 5},
+        "status": {"conditions": [{"type": "Established", "status": "True"}]},
+    },
+    {"status": {"conditions": 5}},
+]
+
+
+@pytest.mark.parametrize("crd", ODD_CRDS)
+def test_a_crd_that_makes_no_sense_fails_and_ends_nothing(
+    server: ApiServer, run: Run, crd: Object
+) -> None:
+    """Neither where it is the resource's own nor where one is looked for among all."""
+    paths = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    one = ContentType("application/json", body=json.dumps(crd).encode())
+    with server.faults.add(one, path=f"{paths}/*"):
+        result = run("doctor", "cert", "-n", "prod")
+    assert (result.exit_code, levels(result)["CRD"]) == (1, "FAIL")
+    assert levels(result)["watch"] == "ok"
+    for items in ([crd], 5):
+        every = ContentType("application/json", body=json.dumps({"items": items}).encode())
+        with (
+            server.faults.add(every, path=paths),
+            server.faults.add(ContentType(AGGREGATED, body=NO_GROUPS), path="/apis"),
+        ):
+            result = run("doctor", "certificates", "-n", "prod")
+        assert (result.exit_code, levels(result)["resource"]) == (1, "FAIL")
 
 
 def test_a_crd_that_is_there_and_not_served_is_found(
