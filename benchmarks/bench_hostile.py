@@ -27,14 +27,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from dyninformer import DynamicSharedInformerFactory, GroupVersionResource
+from dyninformer import (
+    DynamicSharedInformerFactory,
+    DynInformerError,
+    GroupVersionResource,
+    StoppedError,
+)
 
 Pieces: TypeAlias = Iterator[bytes]
 
 PIECE = 1 << 16
 MIB = 1 << 20
 LONG = 160 * MIB  # more than is taken of anything
-BOMB = 1 << 29
+BOMB = 4096  # MiB
 REFUSALS = 2
 MOST_SECONDS = 60.0
 WITHIN = 0.02
@@ -75,13 +80,14 @@ def nested(head: bytes, opening: bytes, closing: bytes, size: int, tail: bytes) 
     yield tail
 
 
-def zipped(pieces: Pieces) -> Pieces:
-    """Compressed."""
+def bomb(head: bytes = b"") -> Pieces:
+    """Gigabytes in four megabytes of gzip, without the end that nobody comes to."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    for piece in pieces:
-        if packed := packer.compress(piece):
-            yield packed
-    yield packer.flush()
+    yield packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
+    # After a full flush nothing refers to what was before: the same bytes say the same again.
+    block = packer.compress(b"a" * MIB) + packer.flush(zlib.Z_FULL_FLUSH)
+    for _ in range(BOMB // 64):
+        yield block * 64
 
 
 # What is answered to the watch.
@@ -111,7 +117,7 @@ _WATCHES: dict[str, Callable[[], Pieces]] = {
     ),
     "unknown type": lambda: around(b'{"type":"', b"a", 15 * MIB, b'","object":{}}\n'),
     "broken at the end": lambda: around(EVENT + OBJECT + b"[0", b',"a"', 15 * MIB, b"}}}}\n"),
-    "gzip bomb": lambda: zipped(filled(b"a", BOMB)),
+    "gzip bomb": bomb,
 }  # fmt: skip
 # What is answered to the list.
 _LISTS: dict[str, Callable[[], Pieces]] = {
@@ -135,8 +141,8 @@ _LISTS: dict[str, Callable[[], Pieces]] = {
     "many items texts": lambda: around(b'{"a":[{"a":0', b',"items":null', LONG),
     "spaces before the items": lambda: filled(b" "),
     "pairs after the items": lambda: around(EMPTY[:-1] + b',"x":[0', b",{}", LONG),
-    "list gzip bomb": lambda: zipped(around(LIST_HEAD + b'"', b"a", BOMB)),
-    "refusal gzip bomb": lambda: zipped(filled(b"a", BOMB)),
+    "list gzip bomb": lambda: bomb(LIST_HEAD + b'"'),
+    "refusal gzip bomb": bomb,
 }
 # What is answered to the GET of a CRD.
 _DOCUMENTS: dict[str, Callable[[], Pieces]] = {
@@ -147,9 +153,17 @@ _DOCUMENTS: dict[str, Callable[[], Pieces]] = {
         '{"a":"\U0001f600'.encode(), b"a", 60 * MIB, b'"}'
     ),
     "document of brackets": lambda: around(b'{"a":', b"[", 60 * MIB),
-    "document gzip bomb": lambda: zipped(filled(b"a", BOMB)),
+    "document gzip bomb": bomb,
 }  # fmt: skip
-ATTACKS = {**_WATCHES, **_LISTS, **_DOCUMENTS}
+# What is answered to a question for all that is served.
+_GROUPS = b'{"kind":"APIGroupDiscoveryList","metadata":{},"items":[{}'
+_DISCOVERIES: dict[str, Callable[[], Pieces]] = {
+    "discovery of pairs": lambda: around(_GROUPS, b",{}", 60 * MIB, b"]}"),
+    "discovery of quotes": lambda: filled(b'"'),
+    "discovery gzip bomb": bomb,
+    "discovery of all that is read": lambda: around(_GROUPS, b",{}", MIB, b"]}"),
+}
+ATTACKS = {**_WATCHES, **_LISTS, **_DOCUMENTS, **_DISCOVERIES}
 
 
 class Server:
@@ -182,6 +196,8 @@ class Server:
 
     def _answer(self, connection: socket.socket, target: str) -> None:
         path, _, query = target.partition("?")
+        if self.name in _DISCOVERIES and path in {"/api", "/apis"}:
+            return self._attack(connection)
         watches = "watch=true" in query
         crd = path.startswith("/apis/apiextensions")
         if watches and ("sendInitialEvents" in query or crd):
@@ -239,6 +255,8 @@ def suffer(name: str, kubeconfig: str) -> None:
         factory = DynamicSharedInformerFactory(kubeconfig=kubeconfig)
         factory.for_resource(gvr)
         factory.start()
+        if name in _DISCOVERIES:
+            threading.Thread(target=_look_up, args=(factory,), daemon=True).start()
         return factory
 
     def attacks() -> int:
@@ -274,6 +292,17 @@ def suffer(name: str, kubeconfig: str) -> None:
         "held": ticker.longest, "shutdown": took, "ended": ended, "refused": seen - 1,
     }  # fmt: skip
     print(json.dumps(report), flush=True)
+
+
+def _look_up(factory: DynamicSharedInformerFactory) -> None:
+    """Ask for a resource by a name that only discovery knows, again and again."""
+    while True:
+        try:
+            factory.for_resource("gadgets")
+        except StoppedError:
+            return
+        except DynInformerError:
+            time.sleep(WITHIN)
 
 
 class Ticker:
