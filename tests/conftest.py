@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from dyninformer.testing.pytest_plugin import need_real
 
@@ -24,6 +25,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a job that a script put in the background: what tests start would inherit it, and
     # no Ctrl-C would end that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# How long an example takes says what else the machine is doing, and nothing about the code.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 def _stop_tracing() -> None:
