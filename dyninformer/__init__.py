@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from dyninformer.controller import Controller
     from dyninformer.delivery.events import Change, Event, EventType
-    from dyninformer.delivery.registration import Registration
+    from dyninformer.delivery.handlers import Registration
     from dyninformer.delivery.stream import EventStream
     from dyninformer.discovery import Discovery, PrinterColumn, ResolvedResource
     from dyninformer.errors import (
@@ -114,7 +114,7 @@ _HOMES = {
     "Change": "delivery.events",
     "Event": "delivery.events",
     "EventType": "delivery.events",
-    "Registration": "delivery.registration",
+    "Registration": "delivery.handlers",
     "EventStream": "delivery.stream",
     "AmbiguousResourceError": "errors",
     "CacheSyncError": "errors",

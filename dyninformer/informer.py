@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING
 from dyninformer.conditions import Condition
 from dyninformer.controller import Controller
 from dyninformer.delivery.dispatch import Dispatcher
-from dyninformer.delivery.handlers import Filter, OnEvent, OnObject, OnUpdate, Paths
-from dyninformer.delivery.registration import Registration
+from dyninformer.delivery.handlers import (
+    Filter,
+    Handler,
+    OnEvent,
+    OnObject,
+    OnUpdate,
+    Paths,
+    Registration,
+)
 from dyninformer.delivery.stream import EventStream
 from dyninformer.errors import StoppedError
 from dyninformer.indexer import Indexer, Store
@@ -122,21 +129,23 @@ class SharedIndexInformer:
         what is not yet told of one key. The same ``name`` again replaces the handler.
         """
         return self._dispatcher.add(
-            handler,
-            on_add=on_add,
-            on_update=on_update,
-            on_delete=on_delete,
-            on_event=on_event,
-            filter=filter,
-            when_changed=when_changed,
-            resync=resync,
-            coalesce=coalesce,
-            name=name,
+            Handler(
+                handler,
+                on_add=on_add,
+                on_update=on_update,
+                on_delete=on_delete,
+                on_event=on_event,
+                filter=filter,
+                when_changed=when_changed,
+                resync=resync,
+                coalesce=coalesce,
+                name=name,
+            )
         )
 
     def add_event_handler_with_resync_period(self, handler: object, period: float) -> Registration:
         """`add_event_handler` with ``resync``, in client-go's words."""
-        return self._dispatcher.add(handler, resync=period)
+        return self._dispatcher.add(Handler(handler, resync=period))
 
     def remove_event_handler(self, registration: Registration) -> None:
         """Take a handler away; again is fine. No callback begins after this returns."""

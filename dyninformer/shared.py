@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from dyninformer.delivery.resync import Timers
+from dyninformer.delivery.dispatch import Timers
 from dyninformer.metrics import NO_METRICS, Metrics, contained
 from dyninformer.threads import Deadline
 from dyninformer.types import Names

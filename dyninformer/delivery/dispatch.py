@@ -1,53 +1,163 @@
-"""Who is told of what: the handlers and streams of one informer, and their queues."""
+"""Who is told of what: the handlers and streams of one informer, their queues and resyncs."""
 
 from __future__ import annotations
 
 import _thread
+import heapq
 import logging
+import random
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
+from weakref import WeakSet
 
-from dyninformer.delivery.coalesce import CoalescingQueue
-from dyninformer.delivery.handlers import Filter, Handler, OnEvent, OnObject, OnUpdate, Paths
-from dyninformer.delivery.queue import Consumer, HandlerQueue, OrderedQueue
-from dyninformer.delivery.registration import Registration, Sync
-from dyninformer.delivery.resync import Clock, Timer, jittered
-from dyninformer.delivery.steps import ChangesWalk, ViewWalk
+from dyninformer.delivery.handlers import FirstState, Handler, Registration
+from dyninformer.delivery.queue import (
+    ChangesWalk,
+    CoalescingQueue,
+    Consumer,
+    HandlerQueue,
+    OrderedQueue,
+    ViewWalk,
+)
 from dyninformer.delivery.stream import EventStream
-from dyninformer.delivery.summons import Summons
 from dyninformer.delivery.worker import Worker
 from dyninformer.errors import StoppedError
 from dyninformer.metrics import NO_METRICS, Metrics
-from dyninformer.options import checked_resync
 from dyninformer.store.changes import Change, Run
 from dyninformer.store.store import Store
-from dyninformer.threads import Deadline, in_forked_child, runs_for
+from dyninformer.threads import Deadline, Flag, in_forked_child, runs_for, spawn
 from dyninformer.types import Names
+
+Act: TypeAlias = Callable[[], None]
+
+JITTER: Final = 0.1
+
+
+def jittered(period: float) -> float:
+    """The time to the next resync: informers that began together do not stay together."""
+    return random.uniform(period, period * (1 + JITTER))  # noqa: S311 - no secret, only spread
+
+
+class Timer:
+    """One act at one time."""
+
+    __slots__ = ("act", "at")
+
+    def __init__(self, at: float, act: Act) -> None:
+        self.at = at
+        self.act = act
+
+    def __lt__(self, other: Timer) -> bool:
+        return self.at < other.at
+
+
+Heap: TypeAlias = list[Timer]
+
+
+class Timers:
+    """The timers of a factory: one thread for all, there while one is set."""
+
+    def __init__(self, owner: object) -> None:
+        self._owner = owner
+        self._lock = threading.RLock()  # guards all that follows
+        self._changed = Flag()  # wakes the thread
+        self._heap: Heap = []
+        self._thread: threading.Thread | None = None
+        self._running = False  # set and unset by the thread
+        self._stopped = False
+        in_forked_child(self, "_lock", _heap=list, _thread=None, _running=False, _stopped=True)
+
+    def call_later(self, delay: float, act: Act) -> Timer:
+        """Call ``act`` once, after ``delay`` seconds. What it raises is logged.
+
+        Acts follow each other on one thread: they must be short. Once stopped, nothing is called.
+        """
+        timer = Timer(time.monotonic() + delay, act)
+        with self._lock:
+            if self._stopped:
+                return timer
+            heapq.heappush(self._heap, timer)
+            running = self._running
+        self._changed.set()
+        if not running:
+            spawn(self._owner, "dyninformer timers", self._run)
+        return timer
+
+    def cancel(self, timer: Timer) -> None:
+        """Do not call it, if it was not yet called."""
+        with self._lock:
+            if timer in self._heap:
+                self._heap.remove(timer)
+                heapq.heapify(self._heap)
+        self._changed.set()
+
+    def stop(self) -> None:
+        """Call nothing any more. Returns at once; see ``join``."""
+        with self._lock:
+            self._stopped = True
+            self._heap.clear()
+        self._changed.set()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until the thread has ended; not on a thread of the owner's. False at the timeout."""
+        thread = self._thread
+        if thread is None or runs_for(self._owner):
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def _run(self) -> None:
+        with self._lock:
+            if self._running:
+                return  # two were set at once, and either started a thread
+            self._running = True
+            self._thread = threading.current_thread()
+        while (timer := self._next()) is not None:
+            try:
+                timer.act()
+            except BaseException:  # noqa: BLE001 - SystemExit, too: the other timers are to go on
+                _log.exception("a timer failed")
+
+    def _next(self) -> Timer | None:
+        """Wait for the next timer that is due; None when none is left."""
+        while True:
+            self._changed.clear()  # before looking: what comes later sets it again
+            with self._lock:
+                if self._stopped or not self._heap:
+                    self._running = False
+                    return None
+                left = self._heap[0].at - time.monotonic()
+                if left <= 0:
+                    return heapq.heappop(self._heap)
+            self._changed.wait(left)
 
 
 class _Subscriber:
     """A handler or a stream. ``timer`` is its next resync's; the rest does not change."""
 
-    __slots__ = ("asked_name", "name", "period", "queue", "sync", "timer")
+    __slots__ = ("first", "given_name", "name", "period", "queue", "timer")
 
     def __init__(
-        self, name: str, queue: HandlerQueue, period: float, asked_name: str | None = None
+        self, name: str, queue: HandlerQueue, period: float, given_name: str | None = None
     ) -> None:
         self.name = name
-        self.asked_name = asked_name
+        self.given_name = given_name
         self.queue = queue
         self.period = period
-        self.sync = Sync()
+        self.first = FirstState()
         self.timer: Timer | None = None
 
 
 Subscribers: TypeAlias = tuple[_Subscriber, ...]
 Failure: TypeAlias = tuple[_Subscriber, BaseException]
 Backlogs: TypeAlias = dict[str, int]
+Workers: TypeAlias = list[Worker]
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +202,7 @@ class Dispatcher:
         store: Store,
         *,
         owner: object,
-        timers: Clock,
+        timers: Timers,
         metrics: Metrics = NO_METRICS,
         resync: float = 0.0,
     ) -> None:
@@ -103,14 +213,16 @@ class Dispatcher:
         self._metrics = metrics
         self._resync = resync
         self._subscribers: Subscribers = ()  # replaced, never changed
-        self._summons = Summons(store)
+        self._workers: WeakSet[Worker] = WeakSet()  # those that have or had a thread
+        self._wanted: set[Worker] = set()  # those that have work and no thread
+        self._starts_due = False  # not all of them were started
         self._synced = False
         self._stopped = False
         # Of these two either end takes one call of C, and so no lock.
         self._collected: deque[_Subscriber] = deque()  # streams that nobody holds
         self._failures: deque[Failure] = deque()  # who missed a change, and why
         self._aside = _Aside(self._follow_up)
-        in_forked_child(self, _stopped=True, _subscribers=())
+        in_forked_child(self, _stopped=True, _subscribers=(), _wanted=set, _starts_due=False)
 
     def publish(self, changes: Sequence[Change]) -> None:
         """Queue changes for all who are there. With the lock held; at least one change.
@@ -133,7 +245,7 @@ class Dispatcher:
             except BaseException as error:  # noqa: BLE001 - it is logged without the lock
                 self._failures.append((subscriber, error))
             behind = behind or queue.missed
-        if behind or self._failures or self._collected or self._summons.due:
+        if behind or self._failures or self._collected or self._starts_due:
             self._aside.ask()
 
     def synced(self) -> None:
@@ -149,61 +261,40 @@ class Dispatcher:
                     self._failures.append((subscriber, error))
         self._follow_up()
 
-    def add(
-        self,
-        handler: object = None,
-        *,
-        on_add: OnObject | None = None,
-        on_update: OnUpdate | None = None,
-        on_delete: OnObject | None = None,
-        on_event: OnEvent | None = None,
-        filter: Filter | None = None,
-        when_changed: Paths | None = None,
-        resync: float | None = None,
-        coalesce: bool = False,
-        name: str | None = None,
-    ) -> Registration:
+    def add(self, handler: Handler) -> Registration:
         """Add a handler: what is held comes to it as added, then all that changes (S9).
 
-        A handler of the same ``name`` is removed in the same moment. StoppedError once stopped.
+        A handler of the same given name is removed in the same moment. StoppedError once stopped.
         """
-        chosen = Handler(
-            handler,
-            on_add=on_add,
-            on_update=on_update,
-            on_delete=on_delete,
-            on_event=on_event,
-            filter=filter,
-            when_changed=when_changed,
-            name=name,
-        )
-        period = self._period(chosen, resync)
-        # Merged with an addition, an update is one, and not for who hears of updates alone.
-        initial = coalesce or chosen.hears_additions
-        queue = _queue_of(coalesce)(self._store, Consumer.ABSENT, initial=initial)
+        # Merged with an addition an update is an addition: a handler that merges may need those
+        # of the first state although it hears of updates alone.
+        initial = handler.coalesce or handler.hears_additions
+        queue = _queue_of(handler.coalesce)(self._store, Consumer.ABSENT, initial=initial)
+        queue.wants_plain = handler.takes_dicts and not handler.coalesce
         subscriber = worker = None
         replaced: Subscribers = ()
         try:
             with self._store.lock:
-                shown = name or self._free_name(chosen.own_name)
+                name = handler.given_name or self._free_name(handler.name)
                 worker = Worker(
                     owner=self._owner,
                     store=self._store,
                     queue=queue,
-                    handler=chosen,
-                    name=shown,
+                    handler=handler,
+                    name=name,
                     metrics=self._metrics,
-                    summons=self._summons,
+                    want=self._want_thread,
+                    claim=self._wanted.discard,
                 )
-                queue.summon_with(worker.summon)
-                queue.wants_plain = chosen.takes_dicts and not coalesce
-                subscriber = _Subscriber(shown, queue, period, name)
+                queue.start_with(worker.want_thread)
+                period = handler.resync_period(self._resync)
+                subscriber = _Subscriber(name, queue, period, handler.given_name)
                 self._subscribe(subscriber, replay=initial)
-                replaced = self._others_named(name, subscriber)
+                replaced = self._others_named(handler.given_name, subscriber)
                 for other in replaced:
                     other.queue.close()
                     self._forget(other)
-            self._summons.start()
+            self._start_threads()
             self._schedule(subscriber)
         except BaseException:  # an interrupt leaves all or nothing (S23)
             if subscriber is not None and not replaced:
@@ -211,9 +302,8 @@ class Dispatcher:
             raise
         for other in replaced:
             self._end(other)
-        return Registration(
-            shown, queue, subscriber.sync, partial(self._end, subscriber), worker.tells_here
-        )
+        remove = partial(self._end, subscriber)
+        return Registration(name, queue, subscriber.first, remove, worker.tells_here)
 
     def events(
         self,
@@ -248,7 +338,10 @@ class Dispatcher:
             self._stopped = True
             ended, self._subscribers = self._subscribers, ()
             dropped = [each.queue.close() for each in ended]
-            self._summons.dismiss()
+            for worker in self._wanted:
+                worker.dismiss()
+            self._wanted.clear()
+            self._starts_due = False
         for subscriber, count in zip(ended, dropped, strict=True):
             self._end(subscriber)
             if count:
@@ -264,13 +357,11 @@ class Dispatcher:
         if runs_for(self._owner):
             return []
         deadline = Deadline(timeout)
-        return [
-            worker.name for worker in self._summons.unfinished() if not worker.join(deadline.left)
-        ]
+        return [worker.name for worker in self._unfinished() if not worker.join(deadline.left)]
 
     def stuck(self) -> Names:
         """After ``stop``: the names of the handlers whose callback still runs."""
-        return [worker.name for worker in self._summons.unfinished()]
+        return [worker.name for worker in self._unfinished()]
 
     @property
     def backlog(self) -> Backlogs:
@@ -297,7 +388,7 @@ class Dispatcher:
     def _mark(self, subscriber: _Subscriber) -> None:
         """All initial events are in the queue: see when they were handled."""
         if not subscriber.queue.closed:
-            subscriber.queue.mark(subscriber.sync.reach)
+            subscriber.queue.mark(subscriber.first.reach)
 
     def _forget(self, subscriber: _Subscriber) -> None:
         """Queue nothing more for it. Under the lock."""
@@ -331,7 +422,7 @@ class Dispatcher:
             )
         if failed or any(each.queue.missed for each in self._subscribers):
             self._catch_up()
-        self._summons.start()
+        self._start_threads()
 
     def _catch_up(self) -> None:
         with self._store.lock:
@@ -347,15 +438,49 @@ class Dispatcher:
         with self._store.lock:
             subscriber.queue.close()
             self._forget(subscriber)
-        subscriber.sync.end()
+        subscriber.first.end()
         if subscriber.timer is not None:
             self._timers.cancel(subscriber.timer)
+
+    def _want_thread(self, worker: Worker) -> None:
+        """Have `_start_threads` start a worker's thread. Under the lock."""
+        self._workers.add(worker)
+        self._wanted.add(worker)
+        self._starts_due = True
+
+    def _start_threads(self) -> None:
+        """Start the threads that are wanted. Without the lock; several may call it at a time.
+
+        Starting a thread waits until that runs, which on a busy machine has taken half a second:
+        nobody is to wait for it with the informer's lock. One that is started twice does no harm:
+        the second thread ends at once. Where the system has no more threads the work waits until
+        the next change asks again; so it does when an interrupt comes between.
+        """
+        if not self._starts_due:
+            return
+        try:
+            with self._store.lock:
+                self._starts_due = False
+                wanted = tuple(self._wanted)
+            for worker in wanted:
+                worker.start()
+        except RuntimeError as error:
+            self._starts_due = True
+            _log.warning("%s: no thread for a handler: %s", self._store.gvr, error)
+        except BaseException:
+            self._starts_due = True
+            raise
+
+    def _unfinished(self) -> Workers:
+        """The workers that have a thread, or will have one."""
+        with self._store.lock:
+            return [worker for worker in self._workers if not worker.ended]
 
     def _others_named(self, name: str | None, but: _Subscriber) -> Subscribers:
         if name is None:
             return ()
         return tuple(
-            each for each in self._subscribers if each.asked_name == name and each is not but
+            each for each in self._subscribers if each.given_name == name and each is not but
         )
 
     def _free_name(self, name: str) -> str:
@@ -366,15 +491,6 @@ class Dispatcher:
             number += 1
             free = f"{name}-{number}"
         return free
-
-    def _period(self, handler: Handler, asked: float | None) -> float:
-        period = self._resync if asked is None else checked_resync(asked)
-        if asked and handler.when_changed:
-            raise ValueError(
-                "resync tells of objects that did not change, and when_changed leaves those out: "
-                "give one of them"
-            )
-        return period if handler.hears_resyncs else 0.0
 
     def _schedule(self, subscriber: _Subscriber) -> None:
         """Set the next resync. Without the lock."""
@@ -394,7 +510,7 @@ class Dispatcher:
                 busy = queue.walking or queue.missed
                 if not busy:
                     queue.put_walk(ViewWalk(store.view(), sync=True))
-            self._summons.start()
+            self._start_threads()
             if busy:
                 self._metrics.count("resyncs_skipped", store.gvr, handler=subscriber.name)
         finally:  # what failed now may go well at the next

@@ -1,4 +1,4 @@
-"""What a user gave to be told of changes, checked when it is given."""
+"""What a user gives to be told of changes, and what he holds of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from dyninformer.delivery.events import Event, EventType
-from dyninformer.delivery.steps import Step
+from dyninformer.delivery.queue import HandlerQueue, Step
 from dyninformer.jsonpath import JSONPath, Projection
+from dyninformer.options import checked_resync
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.changes import Change, Fresh
 from dyninformer.store.codec import Codec, read
+from dyninformer.threads import Flag, in_forked_child
 from dyninformer.types import Object
 
 OnObject: TypeAlias = Callable[[Object], object]
@@ -25,10 +27,9 @@ CALLBACKS: Final = ("on_add", "on_update", "on_delete", "on_event")
 
 
 class Handler:
-    """The callbacks of one handler, and which events they are for.
+    """The callbacks of one handler, and which events they are for, checked.
 
-    ``handler`` is an object with any of the methods ``on_add(obj)``, ``on_update(old, new)``,
-    ``on_delete(obj)`` and ``on_event(event)``; each may also be given by itself.
+    The options are those of ``SharedIndexInformer.add_event_handler``.
     """
 
     def __init__(
@@ -41,6 +42,8 @@ class Handler:
         on_event: OnEvent | None = None,
         filter: Filter | None = None,
         when_changed: Paths | None = None,
+        resync: float | None = None,
+        coalesce: bool = False,
         name: str | None = None,
     ) -> None:
         given = {
@@ -58,25 +61,31 @@ class Handler:
             _check_callback("filter", filter)
         self._filter = filter
         self._projection = None if when_changed is None else _projection(when_changed)
-        self.own_name = name or _name_of(handler, chosen)
+        self._resync = None if resync is None else checked_resync(resync)
+        if resync and self._projection is not None:
+            raise ValueError(
+                "resync tells of objects that did not change, and when_changed leaves those out: "
+                "give one of them"
+            )
+        self.coalesce = coalesce
+        self.given_name = name
+        """A handler of the same given name is replaced."""
+        self.name = name or _name_of(handler, chosen)
         self._selective = filter is not None or self._projection is not None
         self.takes_dicts = not self._selective and self.on_event is None
         """Of updates it hears all, and nothing but the two objects."""
-
-    @property
-    def when_changed(self) -> bool:
-        """It hears of updates only where certain values change."""
-        return self._projection is not None
 
     @property
     def hears_additions(self) -> bool:
         """It is told of what is held when it comes."""
         return self.on_add is not None or self.on_event is not None
 
-    @property
-    def hears_resyncs(self) -> bool:
-        """A resync changes nothing, so who hears only of changed values hears of none."""
-        return self._projection is None and bool(self.on_update or self.on_event)
+    def resync_period(self, default: float) -> float:
+        """The seconds between two resyncs, 0 for none, where ``default`` is the informer's."""
+        period = default if self._resync is None else self._resync
+        # A resync changes nothing: a handler that hears only of changed values hears of none.
+        hears = self._projection is None and bool(self.on_update or self.on_event)
+        return period if hears else 0.0
 
     def tell(self, step: Change, gvr: GroupVersionResource, codec: Codec, stopped: Stop) -> None:
         """Call what the step is for. Whatever a callback raises comes through.
@@ -211,3 +220,88 @@ def _name_of(handler: object, chosen: dict[str, Any]) -> str:
     first = next(callback for callback in chosen.values() if callback is not None)
     name = str(getattr(first, "__name__", type(first).__name__))
     return name if name.isidentifier() else "handler"
+
+
+class FirstState:
+    """Whether a handler has been told all of the first state, to ask and to wait for."""
+
+    def __init__(self) -> None:
+        self.reached = False  # never false again
+        self._settled = Flag()
+        in_forked_child(self, "_settled")
+
+    def reach(self) -> None:
+        """Everything of the first state was handled."""
+        self.reached = True
+        self._settled.set()
+
+    def end(self) -> None:
+        """Nothing more will be told: nobody need wait."""
+        self._settled.set()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Until it is reached, or never will be."""
+        self._settled.wait(timeout)
+        return self.reached
+
+
+class Registration:
+    """A handler's place in an informer. From any thread.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     handler = namespaces.informer.add_event_handler(on_add=lambda obj: None, name="mine")
+    ...     print(handler.name, handler.wait_for_sync(30), handler.backlog)
+    ...     handler.remove()  # no callback begins after this
+    mine True 0
+    """
+
+    def __init__(
+        self,
+        name: str,
+        queue: HandlerQueue,
+        first: FirstState,
+        remove: Callable[[Registration], None],
+        tells_here: Callable[[], bool],
+    ) -> None:
+        self._name = name
+        self._queue = queue
+        self._first = first
+        self._remove = remove
+        self._tells_here = tells_here
+
+    @property
+    def name(self) -> str:
+        """The handler's name, as in logs, metrics, and its thread's name."""
+        return self._name
+
+    @property
+    def backlog(self) -> int:
+        """How many events the handler has not yet finished; 0 once it is removed."""
+        return self._queue.backlog
+
+    def has_synced(self) -> bool:
+        """The informer is synced, and the handler has finished every initial event (S9)."""
+        return self._first.reached
+
+    def wait_for_sync(self, timeout: float | None = None) -> bool:
+        """Wait until ``has_synced``; False at the timeout, or when it never will be.
+
+        That is when the handler is removed, or the informer stops. The handler itself does not
+        wait: the events it would wait for are its own.
+        """
+        if self._tells_here():
+            return self.has_synced()
+        return self._first.wait(timeout)
+
+    def remove(self) -> None:
+        """Take the handler away; again is fine. No callback begins after this returns (S11).
+
+        One that is running goes on, and nobody waits for it.
+        """
+        self._remove(self)
+
+    def __repr__(self) -> str:
+        state = "removed" if self._queue.closed else f"backlog={self.backlog}"
+        return f"<Registration {self._name} {state}>"

@@ -4,17 +4,148 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Final, TypeAlias
+from itertools import count
+from typing import Final, TypeAlias, TypeGuard
 
-from dyninformer.delivery.steps import ChangesWalk, Walk, merged
-from dyninformer.store.changes import Change, Fresh
+from dyninformer.store.changes import Change, Fresh, Payload
+from dyninformer.store.snapshot import View
 from dyninformer.store.store import Store
 from dyninformer.threads import in_forked_child, lock_timeout
 
-Summon: TypeAlias = Callable[[], None]
+Keys: TypeAlias = Sequence[str]
+Positions: TypeAlias = dict[str, int]
+
+
+class Step(Change, frozen=True, gc=False):
+    """A change that is not the store's own: a replay of what is held, or several merged."""
+
+    last: Payload | None = None
+    """Of a deletion that was merged with updates: the last state, newer than ``old``."""
+    sync: bool = False
+    """A resync: nothing changed."""
+    uids_unknown: bool = False
+    """Deleted and added again in between: only the two uids tell whether it is the same object."""
+
+
+class Walk:
+    """Many steps as one item of a queue, made one by one; shared by handlers, immutable.
+
+    What it looks at is frozen, so that ``step`` gives the same again when an interrupt came
+    between asking and using.
+    """
+
+    __slots__ = ("_positions",)
+
+    def __init__(self) -> None:
+        self._positions: Positions | None = None
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def step(self, at: int) -> Change:
+        """The step at this place."""
+        raise NotImplementedError
+
+    def keys(self) -> Keys:
+        """The keys of all steps, each once."""
+        raise NotImplementedError
+
+    def position(self, key: str) -> int | None:
+        """Where the step of a key is, None if there is none. Under the informer's lock.
+
+        Only a handler that merges needs it, and only if something changes during its walk:
+        then it is made once for all that walk with it.
+        """
+        if self._positions is None:
+            self._positions = dict(zip(self.keys(), count()))
+        return self._positions.get(key)
+
+
+class ChangesWalk(Walk):
+    """A relist's changes, or a first state's, as the store told them."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, changes: Sequence[Change]) -> None:
+        super().__init__()
+        self._changes = changes
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    @property
+    def initial(self) -> bool:
+        """It is a first state: each step adds another key."""
+        return self._changes[0].initial
+
+    def step(self, at: int) -> Change:
+        """The change at this place."""
+        return self._changes[at]
+
+    def steps(self) -> Sequence[Change]:
+        """All of them."""
+        return self._changes
+
+    def keys(self) -> Keys:
+        """The changed keys."""
+        return [change.key for change in self._changes]
+
+
+class ViewWalk(Walk):
+    """All that was held at one moment: as added, for who comes late, or as a resync."""
+
+    __slots__ = ("_keys", "_sync", "_view")
+
+    def __init__(self, view: View, *, sync: bool) -> None:
+        super().__init__()
+        self._view = view
+        self._keys: Keys | None = None
+        self._sync = sync
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def step(self, at: int) -> Change:
+        """The object at this place."""
+        key = self.keys()[at]
+        payload = self._view.get(key)
+        if self._sync:
+            return Step(key, payload, payload, sync=True)
+        return Change(key, None, payload, initial=True)
+
+    def keys(self) -> Keys:
+        """The keys of the view, put together by who first walks, not by who makes the walk."""
+        if self._keys is None:
+            self._keys = self._view.keys()
+        return self._keys
+
+
+def merged(first: Change, then: Change) -> Change | None:
+    """The one step that two of a key come to; None if they come to nothing (S20).
+
+    It leads from what the handler was told before ``first`` to what ``then`` tells.
+    """
+    if first.old is None and then.new is None:
+        return None
+    return Step(
+        first.key,
+        first.old,
+        then.new,
+        initial=first.initial,
+        final_state_unknown=then.final_state_unknown,
+        last=then.old if then.new is None else None,
+        uids_unknown=first.new is None or _may_be_another(first) or _may_be_another(then),
+    )
+
+
+def _may_be_another(step: Change) -> bool:
+    return step.recreated or (isinstance(step, Step) and step.uids_unknown)
+
+
+Start: TypeAlias = Callable[[], None]
 Missed: TypeAlias = dict[str, Change]
 Reached: TypeAlias = list[Callable[[], None]]
 
@@ -24,7 +155,7 @@ class Consumer(Enum):
 
     AWAKE = "looks at the queue before it waits"
     WAITING = "sleeps until the bell rings"
-    ABSENT = "has to be summoned"
+    ABSENT = "has no thread: one has to be started"
 
 
 _AWAKE: Final = Consumer.AWAKE  # an enum's attributes are slow to look up
@@ -63,15 +194,15 @@ class HandlerQueue(ABC):
         self._consumer = consumer
         self._bell = threading.Lock()  # while the consumer waits, it is held; to ring is to release
         self._bell.acquire()
-        self._summon: Summon = _nobody
+        self._start_consumer: Start = _nobody
         self._hand: Change | None = None  # the consumer's: the head that it was given
         self._missed: Missed = {}
         self._late: Reached = []  # what to call once all that was missed is queued, and handled
         in_forked_child(self, then=HandlerQueue._end_in_child)
 
-    def summon_with(self, summon: Summon) -> None:
+    def start_with(self, start: Start) -> None:
         """Say how to get a consumer when there is none; called under the lock, must not wait."""
-        self._summon = summon
+        self._start_consumer = start
 
     def put(self, changes: Sequence[Change]) -> None:
         """Take changes one by one. Raises once all are queued or missed."""
@@ -161,8 +292,8 @@ class HandlerQueue(ABC):
             self._consumer = Consumer.AWAKE
             self._bell.release()  # held: ``wait`` saw to that before it said WAITING
         elif self._consumer is Consumer.ABSENT:
-            self._summon()
-            self._consumer = Consumer.AWAKE  # last: a consumer that could not be summoned is absent
+            self._start_consumer()
+            self._consumer = Consumer.AWAKE  # last: without a start it is absent still
 
     def wait(self, timeout: float | None) -> bool:
         """Sleep until there is work, the queue is closed, or the timeout; False is the timeout.
@@ -182,13 +313,10 @@ class HandlerQueue(ABC):
             self._consumer = Consumer.AWAKE
             return False
 
-    def leave(self, *, anyway: bool = False) -> bool:
-        """The consumer goes; if there is work again it stays, unless it has to go ``anyway``."""
+    def leave(self) -> None:
+        """The consumer ends: what is queued from now on needs another."""
         with self._store.lock:
-            if self._has_items() and not self.closed and not anyway:
-                return False
             self._consumer = Consumer.ABSENT
-            return True
 
     def close(self) -> int:
         """Take and give nothing more; the number of steps that this leaves untold."""
@@ -348,3 +476,177 @@ class OrderedQueue(HandlerQueue):
 
     def _clear(self) -> None:
         self._items = deque()
+
+
+Overrides: TypeAlias = dict[str, Change | None]
+
+
+class _Progress:
+    """A walk, how far this handler is in it, and what of the rest has changed since.
+
+    An override of None is a step that is not told: it was merged away, or into another place.
+    """
+
+    __slots__ = ("at", "overrides", "skipped", "walk")
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+        self.at = 0
+        self.overrides: Overrides = {}
+        self.skipped = 0
+
+    def absorb(self, change: Change) -> bool:
+        """Merge the change into a step that is still to come, if there is one of its key."""
+        held = self.coming(change.key)
+        if held is None:
+            return False
+        self.override(change.key, merged(held, change))
+        return True
+
+    def coming(self, key: str) -> Change | None:
+        """The step of a key that is still to come."""
+        at = self.walk.position(key)
+        if at is None or at < self.at:
+            return None
+        if key in self.overrides:
+            return self.overrides[key]
+        return self.walk.step(at)
+
+    def override(self, key: str, step: Change | None) -> None:
+        """Put another step in a key's place, which is still to come."""
+        self.overrides[key] = step
+        self.skipped += step is None
+
+    def pass_skipped(self) -> Change | None:
+        """The next step to tell, after those that are not told; None at the end."""
+        while self.at < len(self.walk):
+            step = self.walk.step(self.at)
+            if step.key not in self.overrides:
+                return step
+            replaced = self.overrides[step.key]
+            if replaced is not None:
+                return replaced
+            self.skipped -= 1
+            self.at += 1
+        return None
+
+    @property
+    def left(self) -> int:
+        return len(self.walk) - self.at - self.skipped
+
+
+Place: TypeAlias = str | Mark | _Progress
+Walks: TypeAlias = list[_Progress]
+Pending: TypeAlias = "OrderedDict[Place, Change | Mark | _Progress]"
+
+
+class CoalescingQueue(HandlerQueue):
+    """What is not yet told, at most one step of each key, in the place of its first.
+
+    It never holds more than one step for each key, however far the handler is behind. Of a walk
+    it holds what has changed since. The consumer, too, takes the lock: what it takes can no
+    longer be merged.
+    """
+
+    def __init__(self, store: Store, consumer: Consumer, *, initial: bool = True) -> None:
+        super().__init__(store, consumer, initial=initial)
+        self._pending: Pending = OrderedDict()
+        self._walks: Walks = []  # those in _pending
+        self._marks = 0  # the number of those in _pending
+
+    def head(self) -> Change | None:
+        """The first place's step, which from now on is not merged."""
+        if self._hand is not None:
+            return self._hand
+        with self._store.lock:
+            pending = self._pending
+            while pending and not self.closed:
+                place = next(iter(pending))
+                item = pending[place]
+                if isinstance(item, Change):
+                    self._hand = item
+                    return item
+                if isinstance(item, _Progress):
+                    step = item.pass_skipped()
+                    if step is not None:
+                        self._hand = step
+                        item.at += 1  # no interrupt comes between: see OrderedQueue
+                        return step
+                    self._walks = [walk for walk in self._walks if walk is not item]
+                else:
+                    item.reached()
+                    self._marks -= 1
+                del pending[place]
+        return None
+
+    def advance(self) -> None:
+        """Take the head away."""
+        with self._store.lock:
+            if self._is_pending(self._hand):
+                del self._pending[self._hand.key]
+            self._hand = None
+
+    def _is_pending(self, hand: Change | None) -> TypeGuard[Change]:
+        """The hand stands in a place of its own; else it is a walk's, or was changed again."""
+        return hand is not None and self._pending.get(hand.key) is hand
+
+    def _untold(self) -> int:
+        """The number of keys of which something is to be told, and the head."""
+        with self._store.lock:
+            places = len(self._pending) - len(self._walks) - self._marks
+            if self._hand is not None and not self._is_pending(self._hand):
+                places += 1
+            return places + sum(walk.left for walk in self._walks)
+
+    @property
+    def walking(self) -> bool:
+        """The last step of some walk was not yet handled."""
+        return bool(self._walks)
+
+    def _append(self, change: Change) -> None:
+        pending = self._pending
+        held = pending.get(change.key)
+        if isinstance(held, Change) and held is not self._hand:
+            self._replace(change.key, merged(held, change))
+            return
+        if any(walk.absorb(change) for walk in self._walks):
+            return
+        if held is not None:
+            del pending[change.key]  # being told: what follows has a place of its own
+        pending[change.key] = change
+
+    def _replace(self, key: str, step: Change | None) -> None:
+        if step is None:
+            del self._pending[key]
+        else:
+            self._pending[key] = step
+
+    def _takes_whole(self, changes: ChangesWalk) -> bool:
+        return changes.initial
+
+    def _append_walk(self, walk: Walk) -> None:
+        """What the walk has of keys that are pending goes to their places."""
+        progress = _Progress(walk)
+        moved = [
+            (held.key, merged(held, step))
+            for held in self._pending.values()
+            if isinstance(held, Change) and held is not self._hand
+            if (step := progress.coming(held.key)) is not None
+        ]  # nothing has changed yet, should that have raised
+        self._walks.append(progress)
+        self._pending[progress] = progress
+        for key, step in moved:
+            progress.override(key, None)
+            self._replace(key, step)
+
+    def _append_mark(self, mark: Mark) -> None:
+        self._pending[mark] = mark
+        self._marks += 1
+
+    def _has_items(self) -> bool:
+        return bool(self._pending)
+
+    def _clear(self) -> None:
+        self._pending = OrderedDict()
+        self._walks = []
+        self._marks = 0

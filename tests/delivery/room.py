@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dyninformer.delivery.dispatch import Dispatcher
+from dyninformer.delivery.dispatch import Act, Dispatcher, Timer, Timers
 from dyninformer.delivery.events import Event
-from dyninformer.delivery.resync import Act, Timer
+from dyninformer.delivery.handlers import Handler, Registration
 from dyninformer.metrics import COUNTERS, GAUGES
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.receiving import Received
@@ -28,10 +28,11 @@ def until(condition: Callable[[], object], what: str = "the condition") -> None:
         time.sleep(0.001)
 
 
-class ManualTimers:
-    """A clock that goes on when it is told to, and calls what is due."""
+class ManualTimers(Timers):
+    """Timers whose time goes on when they are told to, and which then call what is due."""
 
     def __init__(self) -> None:
+        super().__init__(owner=None)
         self.now = 0.0
         self.waiting: list[Timer] = []
 
@@ -93,6 +94,10 @@ class Room:
         self.store.on_changes = self.dispatcher.publish
         self._version = 0
         self._lock = threading.Lock()
+
+    def add(self, handler: object = None, **options: Any) -> Registration:
+        """Add a handler, as an informer does."""
+        return self.dispatcher.add(Handler(handler, **options))
 
     def received(self, key: str, uid: str = "", **spec: Any) -> Received:
         """An object as the server would send it, in its next version."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
+import time
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -12,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from dyninformer.delivery import coalesce as coalescing
 from dyninformer.delivery import handlers
-from dyninformer.delivery.registration import Registration
-from dyninformer.delivery.steps import merged
+from dyninformer.delivery import queue as queues
+from dyninformer.delivery.dispatch import JITTER, Timers, jittered
+from dyninformer.delivery.handlers import Registration
+from dyninformer.delivery.queue import merged
 from dyninformer.errors import StoppedError
 from dyninformer.store.changes import Change, Changes, InitialChanges
 from dyninformer.store.codec import read
@@ -27,7 +30,7 @@ def test_changes_are_heard_in_order(room: Room) -> None:
     """S8: each handler hears all, one at a time."""
     notes = [Notes() for _ in range(3)]
     for each in notes:
-        room.dispatcher.add(each)
+        room.add(each)
     expected = []
     for number in range(200):
         room.put(f"k{number % 7}", x=number)
@@ -45,7 +48,7 @@ def test_the_store_has_changed_before_a_handler_hears(room: Room) -> None:
         held = None if payload is None else room.store.codec.decode(payload)["spec"]["x"]
         seen.append(held is not None and held >= event.object["spec"]["x"])
 
-    room.dispatcher.add(on_event=look)
+    room.add(on_event=look)
     for number in range(300):
         room.put("a", x=number)
     until(lambda: len(seen) == 300)
@@ -55,7 +58,7 @@ def test_the_store_has_changed_before_a_handler_hears(room: Room) -> None:
 def test_what_came_together_comes_to_a_handler_in_order_whatever_its_thread_did(room: Room) -> None:
     """It waited, was at work, or had to be started; it was roused once for all of it."""
     notes, together = Notes(), []
-    room.dispatcher.add(notes)
+    room.add(notes)
     publish = room.store.on_changes
 
     def watched(changes: Changes) -> None:
@@ -82,7 +85,7 @@ def test_a_backlog_of_updates_holds_little_more_than_the_packed_entries(room: Ro
         assert go_on.wait(LONG)
 
     count = 1_200
-    room.dispatcher.add(on_update=hold)
+    room.add(on_update=hold)
     room.sync(*(f"k{number}" for number in range(count)), text="x" * 2_000)
     room.put("k0", text="y" * 2_000)
     until(begun.is_set)
@@ -110,7 +113,7 @@ def test_who_hears_of_updates_alone_need_not_go_through_what_is_held(
 
     if late:
         room.sync("a", "b", x=1)
-    registration = room.dispatcher.add(on_update=note)
+    registration = room.add(on_update=note)
     if not late:
         room.sync("a", "b", x=1)
     assert (registration.backlog, registration.has_synced()) == (0, True)
@@ -121,7 +124,7 @@ def test_who_hears_of_updates_alone_need_not_go_through_what_is_held(
 def test_a_relist_tells_deletes_first_and_then_the_rest_in_list_order(room: Room) -> None:
     """S8, and S14: nothing of what did not change."""
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     room.sync("b", "a", x=1)
     room.relist("d", "a", "c", x=2)
     notes.heard(
@@ -132,8 +135,8 @@ def test_a_relist_tells_deletes_first_and_then_the_rest_in_list_order(room: Room
 def test_a_slow_handler_holds_nobody(room: Room) -> None:
     """Not the other handlers, not the store."""
     slow, quick = Held(), Notes()
-    registration = room.dispatcher.add(slow, name="slow")
-    room.dispatcher.add(quick)
+    registration = room.add(slow, name="slow")
+    room.add(quick)
     for number in range(50):
         room.put("a", x=number)
     until(lambda: len(quick.events) == 50)
@@ -157,8 +160,8 @@ def test_a_handler_that_raises_gets_the_next_event(
         raise error
 
     notes = Notes()
-    room.dispatcher.add(on_event=bad)
-    room.dispatcher.add(notes)
+    room.add(on_event=bad)
+    room.add(notes)
     room.put("prod/a")
     room.put("prod/b")
     notes.heard("ADDED prod/a", "ADDED prod/b")
@@ -176,7 +179,7 @@ def test_a_late_handler_hears_what_is_held_and_then_what_follows(
     room.sync("a", "b", x=1)
     room.put("b", x=2)
     notes = Held()
-    room.dispatcher.add(notes, coalesce=coalesce)
+    room.add(notes, coalesce=coalesce)
     assert notes.begun.wait(LONG)
     room.put("a", x=3)
     room.delete("a", x=3)
@@ -192,7 +195,7 @@ def test_a_handler_added_between_two_first_lists_gets_both(room: Room) -> None:
     """One namespace is there, the other is not: nothing is lost, nothing comes twice."""
     room.relist("one/a", first=True, scope="one")
     notes = Notes()
-    registration = room.dispatcher.add(notes)
+    registration = room.add(notes)
     until(lambda: len(notes.events) == 1)
     assert not registration.has_synced()
     room.relist("two/b", "two/c", first=True, scope="two")
@@ -224,9 +227,7 @@ def test_late_handlers_lose_nothing_while_events_flow(room: Room) -> None:
     for number in range(40):
         state: dict[str, Any] = {}
         states.append(state)
-        registrations.append(
-            room.dispatcher.add(on_event=Replayed(state), coalesce=bool(number % 2))
-        )
+        registrations.append(room.add(on_event=Replayed(state), coalesce=bool(number % 2)))
     stop.set()
     writer.join()
     until(lambda: not any(each.backlog for each in registrations))
@@ -263,7 +264,7 @@ def test_handlers_come_and_go_from_a_hundred_threads_while_events_flow(room: Roo
         try:
             for _ in range(5):
                 notes = Notes()
-                registration = room.dispatcher.add(notes, coalesce=coalesce)
+                registration = room.add(notes, coalesce=coalesce)
                 assert registration.wait_for_sync(LONG)
                 assert min(notes.lines[:2]).startswith("ADDED a")
                 registration.remove()
@@ -294,7 +295,7 @@ def test_handlers_come_and_go_from_a_hundred_threads_while_events_flow(room: Roo
 def test_no_callback_begins_after_remove_has_returned(room: Room) -> None:
     """S11: the one that runs goes on, the queued ones are never told."""
     notes = Held()
-    registration = room.dispatcher.add(notes)
+    registration = room.add(notes)
     for number in range(10):
         room.put("a", x=number)
     assert notes.begun.wait(LONG)
@@ -302,7 +303,7 @@ def test_no_callback_begins_after_remove_has_returned(room: Room) -> None:
     notes.let_go()
     room.put("a", x=11)
     other = Notes()
-    room.dispatcher.add(other)
+    room.add(other)
     until(lambda: not room.dispatcher.stuck() or len(other.events) == 1)
     other.heard("ADDED a x=11")
     until(lambda: "Held" not in {thread.name.split()[-1] for thread in threading.enumerate()})
@@ -325,7 +326,7 @@ def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_filter
 
     room.sync("a", x=1 if kind == "on_update" else 2)
     handler = SimpleNamespace(**{kind: lambda *args: called.append(args)})
-    registration = room.dispatcher.add(handler, filter=admits)
+    registration = room.add(handler, filter=admits)
     if kind == "on_update":
         room.put("a", x=2)
     elif kind == "on_delete":
@@ -351,7 +352,7 @@ def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_decode
 
     monkeypatch.setattr(handlers, "read", slow)
     room.sync("a", x=1)
-    registration = room.dispatcher.add(on_update=lambda old, new: called.append(new))
+    registration = room.add(on_update=lambda old, new: called.append(new))
     room.put("a", x=2)
     assert reached.wait(LONG)
     registration.remove()
@@ -370,9 +371,7 @@ def test_a_handler_that_removes_itself_hears_of_that_event_no_more(room: Room) -
         registrations[0].remove()
 
     with room.store.lock:
-        registrations.append(
-            room.dispatcher.add(on_add=once, on_event=lambda event: heard.append("on_event"))
-        )
+        registrations.append(room.add(on_add=once, on_event=lambda event: heard.append("on_event")))
         room.put("a")
     until(lambda: heard and not room.dispatcher.stuck())
     assert heard == ["on_add"]
@@ -388,12 +387,12 @@ def test_a_handler_can_remove_itself(room: Room) -> None:
         registrations[0].remove()
 
     with room.store.lock:  # so that it cannot be called before it knows its registration
-        registrations.append(room.dispatcher.add(on_event=once))
+        registrations.append(room.add(on_event=once))
         room.put("a")
         room.put("b")
     until(lambda: registrations[0].backlog == 0 and heard)
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     notes.heard("ADDED a", "ADDED b")
     assert heard == ["a"]
 
@@ -402,9 +401,9 @@ def test_the_same_name_again_replaces_the_handler(room: Room) -> None:
     """A notebook cell that is run twice does not hear twice."""
     room.sync("a")
     first, second = Notes(), Notes()
-    old = room.dispatcher.add(first, name="cell")
+    old = room.add(first, name="cell")
     first.heard("ADDED a")
-    room.dispatcher.add(second, name="cell")
+    room.add(second, name="cell")
     room.put("b")
     second.heard("ADDED a", "ADDED b")
     assert first.lines == ["ADDED a"]
@@ -417,7 +416,7 @@ def test_the_same_name_again_replaces_the_handler(room: Room) -> None:
 def test_stop_drops_and_counts_what_is_queued(room: Room) -> None:
     """S11: the callback that runs finishes; stuck handlers are named."""
     notes = Held()
-    registration = room.dispatcher.add(notes, name="slow")
+    registration = room.add(notes, name="slow")
     for number in range(10):
         room.put("a", x=number)
     assert notes.begun.wait(LONG)
@@ -436,7 +435,7 @@ def test_stop_drops_and_counts_what_is_queued(room: Room) -> None:
 def test_a_removed_handler_that_still_runs_is_waited_for_too(room: Room, coalesce: bool) -> None:
     """After wait_stopped nothing of the user's runs, or its name is given."""
     notes = Held()
-    registration = room.dispatcher.add(notes, coalesce=coalesce)
+    registration = room.add(notes, coalesce=coalesce)
     room.put("a")
     assert notes.begun.wait(LONG)
     registration.remove()
@@ -455,7 +454,7 @@ def test_a_thread_of_the_owner_never_waits_for_a_stop(room: Room) -> None:
         assert room.dispatcher.wait_stopped() == []
         done.set()
 
-    room.dispatcher.add(on_event=stop)
+    room.add(on_event=stop)
     room.put("a")
     assert done.wait(LONG)
     names: list[list[str]] = []
@@ -465,11 +464,11 @@ def test_a_thread_of_the_owner_never_waits_for_a_stop(room: Room) -> None:
 
 def test_nothing_can_be_added_to_what_has_stopped(room: Room) -> None:
     """S16: removing is fine."""
-    registration = room.dispatcher.add(Notes())
+    registration = room.add(Notes())
     room.dispatcher.stop()
     room.dispatcher.stop()
     with pytest.raises(StoppedError, match=r"certificates\.v1\.cert-manager\.io has stopped"):
-        room.dispatcher.add(Notes())
+        room.add(Notes())
     with pytest.raises(StoppedError):
         room.dispatcher.events()
     registration.remove()
@@ -484,7 +483,7 @@ def test_threads_come_with_work_and_are_named(room: Room) -> None:
         return [thread.name for thread in threading.enumerate() if "handler" in thread.name]
 
     notes = Notes()
-    room.dispatcher.add(notes, name="mine")
+    room.add(notes, name="mine")
     assert threads() == []
     for number in range(20):
         room.put("a", x=number)
@@ -494,7 +493,7 @@ def test_threads_come_with_work_and_are_named(room: Room) -> None:
 
 def test_handled_events_are_counted_and_the_backlog_is_shown(room: Room) -> None:
     """By handler's name."""
-    room.dispatcher.add(Notes(), name="mine")
+    room.add(Notes(), name="mine")
     for number in range(20):
         room.put("a", x=number)
     until(lambda: room.metrics.counts.get(("handled", "mine")) == 20)
@@ -510,7 +509,7 @@ def test_a_first_state_costs_ten_handlers_no_more_memory_than_one(room: Room) ->
     }
     handlers = [Held() for _ in range(10)]
     for number, handler in enumerate(handlers):
-        room.dispatcher.add(handler, coalesce=bool(number % 2))
+        room.add(handler, coalesce=bool(number % 2))
     gc.collect()
     tracemalloc.start()
     with room.store.lock:
@@ -551,8 +550,8 @@ def test_a_change_that_one_handler_cannot_be_told_of_harms_nobody_else(
 ) -> None:
     """It is later told what leads from the state that it knows to the one that is held."""
     late, other = Notes(), Notes()
-    room.dispatcher.add(late, name="late", coalesce=coalesce)
-    room.dispatcher.add(other)
+    room.add(late, name="late", coalesce=coalesce)
+    room.add(other)
     room.sync("a", "b", x=0)
     late.heard("ADDED a x=0", "ADDED b x=0")
     failing = Failing(room, "late")
@@ -588,7 +587,7 @@ def test_what_could_not_be_told_at_once_is_told_without_another_change(
 ) -> None:
     """And before that the handler has not synced."""
     late = Notes()
-    registration = room.dispatcher.add(late, name="late", coalesce=coalesce)
+    registration = room.add(late, name="late", coalesce=coalesce)
     failing = Failing(room, "late")
     with room.store.lock:  # so that what is left to another thread waits
         room.sync("a", "b", x=0)
@@ -607,8 +606,8 @@ def test_a_sync_that_one_handler_cannot_be_told_of_is_told_later(
 ) -> None:
     """The others have synced, and so has this one, at the next change at the latest."""
     late, other = Held(), Notes()
-    registration = room.dispatcher.add(late, name="late", coalesce=coalesce)
-    others = room.dispatcher.add(other)
+    registration = room.add(late, name="late", coalesce=coalesce)
+    others = room.add(other)
     room.relist("a", first=True)
     failing = Failing(room, "late")
     room.dispatcher.synced()
@@ -627,8 +626,8 @@ def test_a_relist_that_one_handler_cannot_be_told_of_is_told_later(
 ) -> None:
     """Object by object."""
     late, other = Notes(), Notes()
-    room.dispatcher.add(late, name="late", coalesce=coalesce)
-    room.dispatcher.add(other)
+    room.add(late, name="late", coalesce=coalesce)
+    room.add(other)
     room.sync("a", "b", x=0)
     late.heard("ADDED a x=0", "ADDED b x=0")
     failing = Failing(room, "late")
@@ -651,7 +650,7 @@ def test_a_stream_that_is_dropped_while_it_is_told_harms_nobody_else(
     """Its finalizer runs in the middle of `publish`, where the collector may run it."""
     streams = [room.dispatcher.events(coalesce=True)]
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     room.put("a")
     room.put("b")
 
@@ -659,9 +658,195 @@ def test_a_stream_that_is_dropped_while_it_is_told_harms_nobody_else(
         streams.clear()
         return merged(first, then)
 
-    monkeypatch.setattr(coalescing, "merged", dropping)
+    monkeypatch.setattr(queues, "merged", dropping)
     room.store.apply_all([("DELETED", room.received("a")), ("DELETED", room.received("b"))])
     assert streams == []
     notes.heard("ADDED a", "ADDED b", "DELETED a", "DELETED b")
     until(lambda: list(room.dispatcher.backlog) == ["Notes"])
     assert caplog.text == ""
+
+
+both = pytest.mark.parametrize("coalesce", [False, True])
+
+
+@both
+def test_a_resync_tells_all_that_is_held_as_sync(room: Room, coalesce: bool) -> None:
+    """To on_update too, with two equal objects of the handler's own."""
+    pairs: list[tuple[object, object]] = []
+    notes = Notes()
+    registration = room.add(
+        notes, on_update=lambda old, new: pairs.append((old, new)), resync=60, coalesce=coalesce
+    )
+    room.sync("a", "b", x=1)
+    notes.heard("ADDED a x=1", "ADDED b x=1")
+    until(lambda: not registration.backlog)
+    room.timers.go_on(60 * (1 + JITTER))
+    notes.heard("ADDED a x=1", "ADDED b x=1", "SYNC a x=1", "SYNC b x=1")
+    until(lambda: len(pairs) == 2)
+    assert pairs[0][0] == pairs[0][1]
+    assert pairs[0][0] is not pairs[0][1]
+    assert notes.events[2].changes() == []
+
+
+def test_each_handler_has_its_own_period() -> None:
+    """S5: the informer's, unless it names another; 0 is never."""
+    room = Room(resync=100)
+    handlers = {period: Notes() for period in (None, 30, 0)}
+    registrations = [room.add(each, resync=n) for n, each in handlers.items()]
+    room.sync("a")
+    for _ in range(300):
+        until(lambda: not any(each.backlog for each in registrations))
+        room.timers.go_on(1)
+    until(lambda: not any(each.backlog for each in registrations))
+    syncs = {period: each.lines.count("SYNC a") for period, each in handlers.items()}
+    assert syncs[0] == 0
+    assert syncs[None] == 2
+    assert syncs[30] in {9, 10}
+    room.close()
+
+
+def test_a_resync_is_skipped_and_counted_while_the_last_is_unfinished(room: Room) -> None:
+    """A handler that is slower than its period is not buried."""
+    notes = Held()
+    room.add(notes, resync=10, name="slow")
+    room.sync("a")
+    notes.let_go(1)
+    until(lambda: room.dispatcher.backlog["slow"] == 0)
+    room.timers.go_on(11)
+    until(lambda: notes.lines == ["ADDED a", "SYNC a"])
+    room.timers.go_on(55)
+    assert room.metrics.counts["resyncs_skipped", "slow"] == 5
+    assert room.dispatcher.backlog["slow"] == 1
+    notes.let_go()
+    until(lambda: room.dispatcher.backlog["slow"] == 0)
+    room.timers.go_on(11)
+    notes.heard("ADDED a", "SYNC a", "SYNC a")
+
+
+def test_a_resync_merges_with_what_is_to_be_told_anyway(room: Room) -> None:
+    """S20: a handler that wants each key once hears it once."""
+    notes = Held()
+    room.add(notes, resync=10, coalesce=True, name="mine")
+    room.sync("a", "b", x=0)
+    notes.let_go(2)
+    until(lambda: room.dispatcher.backlog["mine"] == 0)
+    room.put("gate", x=0)
+    until(lambda: len(notes.events) == 3)
+    room.put("a", x=1)
+    room.timers.go_on(11)
+    room.put("b", x=2)
+    notes.let_go()
+    notes.heard("ADDED a x=0", "ADDED b x=0", "ADDED gate x=0", "UPDATED a x=1", "UPDATED b x=2",
+                "SYNC gate x=0")  # fmt: skip
+
+
+def test_a_filter_holds_for_resyncs_too(room: Room) -> None:
+    """And who hears only of changed values hears of none."""
+    notes, changed = Notes(), Notes()
+    room.add(notes, resync=10, filter=lambda obj: obj["spec"]["x"] > 0)
+    registration = room.add(changed, when_changed=".spec.x")
+    room.sync("a", x=1)
+    room.put("b", x=0)
+    notes.heard("ADDED a x=1")
+    until(lambda: not any(room.dispatcher.backlog.values()))
+    room.timers.go_on(11)
+    notes.heard("ADDED a x=1", "SYNC a x=1")
+    until(lambda: not registration.backlog)
+    assert changed.lines == ["ADDED a x=1", "ADDED b x=0"]
+
+
+@pytest.mark.parametrize("how", ["remove", "stop", "replace", "collect"])
+def test_who_is_gone_is_resynced_no_more(room: Room, how: str) -> None:
+    """No timer is left for it."""
+    if how == "collect":
+        room = Room(resync=10)
+        stream = room.dispatcher.events()
+        assert len(room.timers.waiting) == 1
+        del stream
+        room.timers.go_on(20)
+    else:
+        registration = room.add(Notes(), resync=10, name="mine")
+        assert len(room.timers.waiting) == 1
+        if how == "remove":
+            registration.remove()
+        elif how == "stop":
+            room.dispatcher.stop()
+        else:
+            room.add(on_event=print, name="mine")
+    assert room.timers.waiting == []
+
+
+@pytest.mark.parametrize("period", [-1, 0.5, float("nan"), float("inf")])
+def test_a_period_under_a_second_is_refused(room: Room, period: float) -> None:
+    """S5."""
+    with pytest.raises(ValueError, match="1 second and more"):
+        room.add(on_event=print, resync=period)
+
+
+def test_periods_are_jittered_by_a_tenth() -> None:
+    """Never sooner than asked for."""
+    delays = {jittered(10) for _ in range(100)}
+    assert len(delays) > 50
+    assert min(delays) >= 10
+    assert max(delays) <= 11
+
+
+def test_timers_share_one_thread_that_ends_with_the_last() -> None:
+    """They are called when they are due, in order; the thread is named."""
+    timers = Timers(object())
+    called: list[tuple[str, str]] = []
+
+    def note(name: str) -> None:
+        called.append((name, threading.current_thread().name))
+
+    later = timers.call_later(0.02, lambda: note("later"))
+    sooner = timers.call_later(0.01, lambda: note("sooner"))
+    cancelled = timers.call_later(3600, lambda: note("never"))
+    until(lambda: len(called) == 2)
+    assert time.monotonic() >= max(later.at, sooner.at)
+    order = ["sooner", "later"] if sooner.at < later.at else ["later", "sooner"]  # a busy machine
+    assert called == [(name, "dyninformer timers") for name in order]
+    assert not timers.join(0.01)
+    timers.cancel(cancelled)
+    assert timers.join(LONG)
+    timers.call_later(0, lambda: note("again"))
+    until(lambda: len(called) == 3)
+    assert timers.join(LONG)
+
+
+def test_timers_set_by_many_threads_at_once_are_all_called() -> None:
+    """One thread calls them, whoever started it."""
+    timers = Timers(object())
+    called: list[str] = []
+
+    def set_some() -> None:
+        for _ in range(50):
+            timers.call_later(0, lambda: called.append(threading.current_thread().name))
+
+    threads = [threading.Thread(target=set_some) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    until(lambda: len(called) == 400)
+    assert set(called) == {"dyninformer timers"}
+    assert timers.join(LONG)
+
+
+def test_stopped_timers_call_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """At once, however long they had to wait; a timer that fails harms no other."""
+    timers = Timers(object())
+    called = threading.Event()
+
+    def fail() -> None:
+        raise ValueError("timer")
+
+    timers.call_later(0, fail)
+    timers.call_later(0, called.set)
+    timers.call_later(3600, fail)
+    assert called.wait(LONG)
+    timers.stop()
+    assert timers.join(LONG)
+    timers.call_later(0, fail)
+    assert timers.join(LONG)
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]

@@ -1,11 +1,16 @@
-"""What a handler is given: decoded when it is looked at, and its own."""
+"""What an event says: its parts, decoded when looked at, and what differs between two states."""
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from dyninformer.delivery.events import Event, EventType
-from dyninformer.store.changes import Change
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyninformer import JSONPath
+from dyninformer.delivery.events import Change, Event, EventType, differences
+from dyninformer.store.changes import Change as StoreChange
 from dyninformer.store.codec import Codec
 from tests.delivery.room import GVR, Notes, Room, until
 
@@ -32,7 +37,7 @@ class CountingCodec(Codec):
 def test_an_event_names_its_resource_and_object(room: Room) -> None:
     """GVR, key, namespace, name, type and version are there without the object."""
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     room.put("prod/web", x=1)
     event = last(room, notes, 1)
     assert (event.type, event.gvr, event.key) == (EventType.ADDED, GVR, "prod/web")
@@ -44,7 +49,7 @@ def test_an_event_names_its_resource_and_object(room: Room) -> None:
 def test_a_cluster_scoped_object_has_no_namespace(room: Room) -> None:
     """Its key is its name."""
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     room.put("node-1")
     event = last(room, notes, 1)
     assert (event.key, event.namespace, event.name) == ("node-1", "", "node-1")
@@ -53,7 +58,7 @@ def test_a_cluster_scoped_object_has_no_namespace(room: Room) -> None:
 def test_an_update_has_both_states(room: Room) -> None:
     """The object is the new one; an added or deleted one has no old."""
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     room.put("a", x=1)
     room.put("a", x=2)
     room.delete("a")
@@ -69,8 +74,8 @@ def test_an_update_has_both_states(room: Room) -> None:
 def test_what_a_handler_changes_is_its_own(room: Room) -> None:
     """Neither the cache nor another handler sees it; the handler goes on seeing it."""
     one, other = Notes(), Notes()
-    room.dispatcher.add(one)
-    room.dispatcher.add(other)
+    room.add(one)
+    room.add(other)
     room.put("a", x=1)
     event, same = last(room, one, 1), last(room, other, 1)
     event.object["spec"]["x"] = "changed"
@@ -85,7 +90,7 @@ def test_what_is_not_looked_at_is_not_decoded() -> None:
     """Key, type and version cost no decode of the object."""
     codec = CountingCodec()
     payload = codec.pack(b'{"metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}}')
-    event = Event(GVR, codec, Change("a", payload, payload))
+    event = Event(GVR, codec, StoreChange("a", payload, payload))
     assert (event.key, event.type, event.resource_version) == ("a", EventType.UPDATED, "7")
     assert not event.recreated
     assert codec.decoded == 0
@@ -96,7 +101,7 @@ def test_what_is_not_looked_at_is_not_decoded() -> None:
 def test_an_event_cannot_be_changed(room: Room) -> None:
     """It is frozen, and equal only to itself."""
     codec = Codec()
-    change = Change("a", None, b'{"metadata": {}}')
+    change = StoreChange("a", None, b'{"metadata": {}}')
     event = Event(GVR, codec, change)
     for name in ("type", "key", "object", "old", "initial", "anything"):
         with pytest.raises(AttributeError):
@@ -108,7 +113,7 @@ def test_an_event_cannot_be_changed(room: Room) -> None:
 def test_another_uid_under_the_key_is_recreated(room: Room) -> None:
     """An object that was deleted and created again between two looks."""
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     room.put("a", uid="1")
     room.put("a", uid="1", x=1)
     room.put("a", uid="2")
@@ -119,7 +124,7 @@ def test_another_uid_under_the_key_is_recreated(room: Room) -> None:
 def test_a_delete_found_by_a_list_says_that_its_state_may_be_old(room: Room) -> None:
     """S13, as the handler sees it."""
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     room.sync("a", "b")
     room.relist("b")
     room.delete("b")
@@ -137,7 +142,7 @@ def test_a_delete_found_by_a_list_says_that_its_state_may_be_old(room: Room) -> 
 def test_changes_lists_what_an_update_changed(room: Room) -> None:
     """Without the bookkeeping of every write, and whatever the handler did to its copy."""
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     room.put("a", x=1, y=1)
     room.put("a", x=2, y=1)
     event = last(room, notes, 2)
@@ -149,5 +154,80 @@ def test_changes_lists_what_an_update_changed(room: Room) -> None:
 
 def test_metadata_that_a_transform_spoiled_has_no_version() -> None:
     """What cannot be read is empty; it raises nothing."""
-    event = Event(GVR, Codec(), Change("a", None, b'{"metadata": {"resourceVersion": 5}}'))
+    event = Event(GVR, Codec(), StoreChange("a", None, b'{"metadata": {"resourceVersion": 5}}'))
     assert event.resource_version == ""
+
+
+names = st.sampled_from(["a", "b", "app.kubernetes.io/name", "x y", "c-d", "e_f", "g[0]", "h$"])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "s", "t"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.dictionaries(names, values, max_size=4)
+
+
+def test_every_kind_of_difference_is_told() -> None:
+    """A value, a type, what came and what went, in maps and in lists."""
+    old = {"spec": {"n": 1, "gone": 5, "kind": [1], "items": [{"k": 1}, {"k": 2}]}}
+    new = {"spec": {"n": 2, "kind": {"a": 1}, "items": [{"k": 1}, {"k": 3}, 4], "new": None}}
+    assert differences(old, new) == [
+        Change(".spec.n", 1, 2),
+        Change(".spec.gone", 5, None),
+        Change(".spec.kind", [1], {"a": 1}),
+        Change(".spec.items[1].k", 2, 3),
+        Change(".spec.items[2]", None, 4),
+        Change(".spec.new", None, None),
+    ]
+
+
+def test_bookkeeping_is_no_difference() -> None:
+    """The fields managedFields and resourceVersion change with every write."""
+    old = {"metadata": {"resourceVersion": "1", "managedFields": [{"time": 1}], "name": "a"}}
+    new = {"metadata": {"resourceVersion": "2", "managedFields": [], "name": "b"}}
+    assert [change.path for change in differences(old, new)] == [".metadata.name"]
+
+
+def test_ignored_paths_are_left_out_with_all_below() -> None:
+    """In any spelling; a star is any item; a longer name is another path."""
+    old = {"status": {"conditions": [{"t": 1, "s": 1}], "x": 1}, "statusText": 1, "spec": {"a": 1}}
+    new = {"status": {"conditions": [{"t": 2, "s": 2}], "x": 2}, "statusText": 2, "spec": {"a": 2}}
+
+    def paths(*ignore: str) -> list[str]:
+        return [change.path for change in differences(old, new, ignore)]
+
+    assert paths("status") == [".statusText", ".spec.a"]
+    assert paths("{.status.conditions[*].t}", ".status.x") == [
+        ".status.conditions[0].s",
+        ".statusText",
+        ".spec.a",
+    ]
+    assert [change.path for change in differences(old, new, ".status")] == paths("{.status}")
+
+
+def test_true_is_not_one() -> None:
+    """As JSON has it, a number is no boolean; 1 and 1.0 are the same number."""
+    assert differences({"a": 1, "b": 1}, {"a": True, "b": 1.0}) == [Change(".a", 1, True)]
+
+
+def test_deep_objects_are_compared() -> None:
+    """Deeper than Python's own calls could go."""
+    old: Any = 1
+    new: Any = 2
+    for _ in range(5000):
+        old, new = {"a": old}, {"a": new}
+    assert differences(old, new) == [Change(".a" * 5000, 1, 2)]
+
+
+@given(objects, objects)
+def test_a_path_finds_its_value(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Each path, as a JSONPath, finds what the change says of both objects."""
+    for change in differences(old, new):
+        for state, value in ((old, change.old), (new, change.new)):
+            assert JSONPath(f"{{{change.path}}}").first(state) == value
+
+
+@given(objects)
+def test_an_object_does_not_differ_from_itself(obj: dict[str, Any]) -> None:
+    """Nothing is made up."""
+    assert differences(obj, obj) == []

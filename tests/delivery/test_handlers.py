@@ -1,16 +1,17 @@
-"""What a user may give as a handler, and which events it is for."""
+"""What a user gives to be told, and what it is told when; and what is held of a handler."""
 
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from dyninformer.delivery.handlers import Handler
+from dyninformer.delivery.handlers import Handler, Registration
 from dyninformer.types import Object
-from tests.delivery.room import Held, Notes, Room, until
+from tests.delivery.room import LONG, Held, Notes, Room, until
 
 
 class Methods:
@@ -35,7 +36,7 @@ class Methods:
 def test_each_type_has_its_callback(room: Room) -> None:
     """on_add(obj), on_update(old, new), on_delete(obj)."""
     handler = Methods()
-    room.dispatcher.add(handler)
+    room.add(handler)
     room.put("a", x=1)
     room.put("a", x=2)
     room.delete("a")
@@ -56,7 +57,7 @@ def test_both_objects_of_an_update_are_the_handlers_own(room: Room) -> None:
         old["spec"]["x"] = new["spec"]["x"] = "spoiled"
 
     for _ in range(2):
-        room.dispatcher.add(on_update=spoil)
+        room.add(on_update=spoil)
     for number in range(200):
         room.put("a", x=number)
     until(lambda: len(spoiled) == 2 * 199)
@@ -68,7 +69,7 @@ def test_both_objects_of_an_update_are_the_handlers_own(room: Room) -> None:
 def test_callbacks_may_be_given_by_themselves_and_some_left_out(room: Room) -> None:
     """What nobody listens to is passed over."""
     gone: list[Object] = []
-    registration = room.dispatcher.add(on_delete=gone.append)
+    registration = room.add(on_delete=gone.append)
     room.put("a", x=1)
     room.put("a", x=2)
     room.delete("a")
@@ -79,7 +80,7 @@ def test_callbacks_may_be_given_by_themselves_and_some_left_out(room: Room) -> N
 def test_on_event_gets_all_besides_the_others(room: Room) -> None:
     """One registration may have both."""
     calls: list[str] = []
-    room.dispatcher.add(
+    room.add(
         on_add=lambda obj: calls.append("add"), on_event=lambda event: calls.append(event.type)
     )
     room.put("a")
@@ -134,7 +135,7 @@ def test_what_is_no_handler_is_refused_with_the_fix() -> None:
 def test_a_filter_turns_updates_into_entering_and_leaving(room: Room) -> None:
     """What enters is ADDED, what leaves is DELETED with the object that was told."""
     notes = Notes()
-    room.dispatcher.add(notes, filter=lambda obj: obj["spec"]["x"] > 0)
+    room.add(notes, filter=lambda obj: obj["spec"]["x"] > 0)
     for x in (0, 1, 2, 0, 0, 3):
         room.put("a", x=x)
     room.delete("a")
@@ -154,9 +155,7 @@ def test_a_filter_is_consistent_when_changes_are_merged(room: Room) -> None:
     notes = Held()
     room.sync("in", "out", "gate", x=1)
     room.put("out", x=0)
-    registration = room.dispatcher.add(
-        notes, filter=lambda obj: obj["spec"]["x"] > 0, coalesce=True
-    )
+    registration = room.add(notes, filter=lambda obj: obj["spec"]["x"] > 0, coalesce=True)
     notes.let_go(2)
     until(lambda: len(notes.events) == 2 and registration.backlog == 0)
     room.put("gate", x=2)
@@ -183,7 +182,7 @@ def test_a_filter_that_raises_costs_that_event_alone(
             raise error
         return True
 
-    room.dispatcher.add(notes, filter=picky, name="picky")
+    room.add(notes, filter=picky, name="picky")
     room.put("a")
     room.put("b", x=1)
     notes.heard("ADDED b x=1")
@@ -197,7 +196,7 @@ def test_when_changed_hears_of_updates_only_where_a_value_changes(
 ) -> None:
     """Added and deleted objects are told always."""
     notes = Notes()
-    room.dispatcher.add(notes, when_changed=paths)
+    room.add(notes, when_changed=paths)
     room.put("a", x=1, y=1)
     room.put("a", x=1, y=2)
     room.put("a", x=2, y=2)
@@ -210,7 +209,7 @@ def test_when_changed_hears_of_updates_only_where_a_value_changes(
 def test_when_changed_and_filter_go_together(room: Room) -> None:
     """Who enters or leaves is told, whether or not the value changed."""
     notes = Notes()
-    room.dispatcher.add(notes, filter=lambda obj: obj["spec"]["y"] > 0, when_changed=".spec.x")
+    room.add(notes, filter=lambda obj: obj["spec"]["y"] > 0, when_changed=".spec.x")
     for y in (0, 1, 2, 0):
         room.put("a", x=1, y=y)
     room.put("a", x=2, y=1)
@@ -221,7 +220,7 @@ def test_when_changed_and_filter_go_together(room: Room) -> None:
 def test_when_changed_and_a_resync_of_its_own_contradict_each_other(room: Room) -> None:
     """A resync tells of what did not change."""
     with pytest.raises(ValueError, match="give one of them"):
-        room.dispatcher.add(on_event=print, when_changed=".spec.x", resync=5)
+        room.add(on_event=print, when_changed=".spec.x", resync=5)
 
 
 def test_a_handler_is_named_for_what_it_is(room: Room) -> None:
@@ -230,7 +229,7 @@ def test_a_handler_is_named_for_what_it_is(room: Room) -> None:
     def watch_pods(event: object) -> None:
         """Hear of nothing."""
 
-    add = room.dispatcher.add
+    add = room.add
     names = [
         add(Notes()).name,
         add(Notes()).name,
@@ -239,3 +238,122 @@ def test_a_handler_is_named_for_what_it_is(room: Room) -> None:
         add(Notes(), name="mine").name,
     ]
     assert names == ["Notes", "Notes-2", "watch_pods", "handler", "mine"]
+
+
+both = pytest.mark.parametrize("coalesce", [False, True])
+
+
+@both
+def test_a_handler_has_synced_when_it_has_finished_the_first_state(
+    room: Room, coalesce: bool
+) -> None:
+    """S9: handled, not only queued; and the informer has to be synced."""
+    notes = Held()
+    registration = room.add(notes, coalesce=coalesce)
+    room.relist("a", "b", first=True)
+    assert notes.begun.wait(LONG)
+    assert not registration.has_synced()
+    room.dispatcher.synced()
+    notes.let_go(1)
+    until(lambda: len(notes.events) == 2)
+    assert not registration.wait_for_sync(0.01)
+    notes.let_go(1)
+    assert registration.wait_for_sync(LONG)
+    assert registration.has_synced()
+
+
+@both
+def test_it_is_synced_at_once_if_there_is_nothing(room: Room, coalesce: bool) -> None:
+    """No event has to come for it."""
+    early = room.add(Notes(), coalesce=coalesce)
+    assert not early.has_synced()
+    room.sync()
+    late = room.add(Notes(), coalesce=coalesce)
+    assert early.has_synced()
+    assert late.has_synced()
+
+
+@both
+def test_it_is_never_unsynced_again(room: Room, coalesce: bool) -> None:
+    """Neither by events, nor by removal, nor by a stop."""
+    notes = Held()
+    registration = room.add(notes, coalesce=coalesce)
+    room.sync()
+    room.put("a")
+    assert notes.begun.wait(LONG)
+    assert registration.has_synced()
+    registration.remove()
+    assert registration.has_synced()
+    room.dispatcher.stop()
+    assert registration.has_synced()
+    assert registration.wait_for_sync()
+    notes.let_go()
+
+
+@both
+def test_objects_that_are_deleted_before_they_are_told_do_not_keep_it_from_syncing(
+    room: Room, coalesce: bool
+) -> None:
+    """client-go's test of HasSynced with deletions."""
+    notes = Held()
+    registration = room.add(notes, coalesce=coalesce)
+    room.sync("a", "b", "c")
+    assert notes.begun.wait(LONG)
+    room.delete("b")
+    room.delete("c")
+    assert not registration.has_synced()
+    notes.let_go()
+    assert registration.wait_for_sync(LONG)
+    if coalesce:
+        assert notes.lines == ["ADDED a"]
+    else:
+        assert notes.lines[:3] == ["ADDED a", "ADDED b", "ADDED c"]
+
+
+def test_events_that_are_filtered_away_or_fail_count_as_handled(room: Room) -> None:
+    """What a handler does with them is its own affair."""
+
+    def fail(event: object) -> None:
+        raise ValueError
+
+    room.sync("a", "b")
+    assert room.add(Notes(), filter=lambda obj: False).wait_for_sync(LONG)
+    assert room.add(on_event=fail).wait_for_sync(LONG)
+
+
+@pytest.mark.parametrize("how", ["remove", "stop"])
+def test_a_wait_ends_when_it_can_come_to_nothing(room: Room, how: str) -> None:
+    """A removed handler, or a stopped informer, will not sync any more."""
+    registration = room.add(Notes())
+    answers: list[bool] = []
+    waiter = threading.Thread(target=lambda: answers.append(registration.wait_for_sync()))
+    waiter.start()
+    if how == "remove":
+        registration.remove()
+    else:
+        room.dispatcher.stop()
+    waiter.join(LONG)
+    assert answers == [False]
+
+
+def test_a_handler_that_waits_for_itself_is_told_the_truth_at_once(room: Room) -> None:
+    """The events it would wait for come after the one it is in."""
+    answers: list[bool] = []
+    registrations: list[Registration] = []
+
+    def wait(event: object) -> None:
+        answers.append(registrations[0].wait_for_sync())
+
+    with room.store.lock:
+        registrations.append(room.add(on_event=wait))
+        room.sync("a", "b")
+    assert registrations[0].wait_for_sync(LONG)
+    assert answers == [False, False]
+
+
+def test_it_shows_its_name_and_backlog(room: Room) -> None:
+    """As a user would print it."""
+    registration = room.add(Notes(), name="mine")
+    assert repr(registration) == "<Registration mine backlog=0>"
+    registration.remove()
+    assert repr(registration) == "<Registration mine removed>"

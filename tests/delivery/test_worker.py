@@ -1,15 +1,18 @@
-"""The thread of a handler: there while there is work, and a little longer."""
+"""The thread of a handler: started with its first work, without the lock, and then parked."""
 
 from __future__ import annotations
 
+import _thread
+import logging
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from dyninformer.delivery import worker
-from dyninformer.threads import runs_for
+from dyninformer.threads import OwnThread, runs_for, spawn
 from tests.delivery.room import LONG, Held, Notes, Room, until
 
 both = pytest.mark.parametrize("coalesce", [False, True])
@@ -21,27 +24,27 @@ def threads() -> list[threading.Thread]:
 
 
 @both
-def test_a_thread_without_work_ends_and_another_comes_with_the_next_event(
-    room: Room, monkeypatch: pytest.MonkeyPatch, coalesce: bool
+def test_s21_a_handler_has_a_thread_from_its_first_work_until_it_is_removed(
+    room: Room, coalesce: bool
 ) -> None:
-    """Nothing is lost between the two."""
-    monkeypatch.setattr(worker, "LINGER", 0.001)
+    """One and the same: it is parked while there is nothing to tell."""
     notes = Notes()
-    room.dispatcher.add(notes, coalesce=coalesce)
+    registration = room.add(notes, coalesce=coalesce)
+    assert threads() == []
+    seen: set[threading.Thread] = set()
     for number in range(30):
         room.put("a", x=number)
         until(lambda: len(notes.events) == number + 1)  # noqa: B023 - asked at once
-        if number % 3 == 0:
-            until(lambda: not threads())
+        seen.update(threads())
+    assert len(seen) == 1
+    registration.remove()
+    until(lambda: not threads())
     assert room.dispatcher.wait_stopped(LONG) == []
 
 
 @both
-def test_events_that_come_as_a_thread_is_about_to_end_are_told(
-    room: Room, monkeypatch: pytest.MonkeyPatch, coalesce: bool
-) -> None:
-    """Whether it stays or another comes; never two at a time."""
-    monkeypatch.setattr(worker, "LINGER", 0.0)
+def test_events_that_come_as_a_thread_is_about_to_wait_are_told(room: Room, coalesce: bool) -> None:
+    """None is left for a later event to wake it; never two at a time."""
     inside: list[int] = []
     most: list[int] = []
     keys: list[str] = []
@@ -52,7 +55,7 @@ def test_events_that_come_as_a_thread_is_about_to_end_are_told(
         keys.append(event.key)
         inside.pop()
 
-    room.dispatcher.add(on_event=look, coalesce=coalesce)
+    room.add(on_event=look, coalesce=coalesce)
     for number in range(1000):
         room.put(f"k{number}")
     until(lambda: len(keys) == 1000, f"1000 events, there are {len(keys)}")
@@ -63,7 +66,7 @@ def test_events_that_come_as_a_thread_is_about_to_end_are_told(
 def test_a_callback_runs_as_the_owner_s_code(room: Room) -> None:
     """So that a stop from inside of it waits for nobody."""
     answers: list[bool] = []
-    room.dispatcher.add(on_event=lambda event: answers.append(runs_for(room.owner)))
+    room.add(on_event=lambda event: answers.append(runs_for(room.owner)))
     room.put("a")
     until(lambda: answers)
     assert answers == [True]
@@ -73,7 +76,7 @@ def test_a_callback_runs_as_the_owner_s_code(room: Room) -> None:
 def test_no_thread_is_left_after_a_stop(room: Room) -> None:
     """Neither of those that wait for work, nor of those that had just been asked for."""
     for _ in range(20):
-        room.dispatcher.add(Notes())
+        room.add(Notes())
     room.put("a")
     room.dispatcher.stop()
     assert room.dispatcher.wait_stopped(LONG) == []
@@ -90,7 +93,7 @@ def test_metrics_that_raise_cost_a_thread_and_no_event(
         raise ValueError("metrics")
 
     notes = Notes()
-    room.dispatcher.add(notes)
+    room.add(notes)
     with monkeypatch.context() as patch:
         patch.setattr(room.metrics, "count", fail)
         room.put("a")
@@ -104,7 +107,7 @@ def test_metrics_that_raise_cost_a_thread_and_no_event(
 def test_after_a_fork_the_child_is_told_nothing_and_waits_for_nothing(room: Room) -> None:
     """S22: its dispatcher is a stopped one; the parent's goes on."""
     notes = Held()
-    registration = room.dispatcher.add(notes)
+    registration = room.add(notes)
     room.sync("a", "b")
     stream = room.dispatcher.events()
     assert notes.begun.wait(LONG)
@@ -126,3 +129,78 @@ def test_after_a_fork_the_child_is_told_nothing_and_waits_for_nothing(room: Room
     notes.let_go()
     notes.heard("ADDED a", "ADDED b")
     assert next(stream).key == "a"
+
+
+def test_whoever_holds_the_lock_does_not_wait_for_a_thread_to_start(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change is published while no thread can start: the store goes on."""
+    notes = Notes()
+    room.add(notes)
+    gate = threading.Event()
+
+    def slow(owner: object, name: str, target: Callable[[], None]) -> OwnThread:
+        assert gate.wait(LONG)
+        return spawn(owner, name, target)
+
+    monkeypatch.setattr(worker, "spawn", slow)
+    room.put("a")
+    room.put("b")
+    assert room.store.get("b") is not None
+    assert notes.events == []
+    gate.set()
+    notes.heard("ADDED a", "ADDED b")
+
+
+@pytest.mark.parametrize("where", ["publish", "aside", "add"])
+def test_work_waits_where_the_system_has_no_more_threads(
+    room: Room, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str
+) -> None:
+    """The next change asks again, and nothing is lost."""
+
+    def refuse(*args: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    notes = Notes()
+    if where == "add":
+        room.sync("a")
+        with monkeypatch.context() as patch:
+            patch.setattr(worker, "spawn", refuse)
+            room.add(notes)
+    else:
+        room.add(notes)
+        with monkeypatch.context() as patch:
+            if where == "publish":
+                patch.setattr(_thread, "start_new_thread", refuse)
+            else:
+                patch.setattr(worker, "spawn", refuse)
+            room.put("a")
+            if where == "aside":
+                until(lambda: "no thread for a handler" in caplog.text)
+    assert notes.events == []
+    room.put("b")
+    notes.heard("ADDED a", "ADDED b")
+    if where != "publish":
+        assert [record.levelno for record in caplog.records] == [logging.WARNING]
+        assert "certificates.v1.cert-manager.io" in caplog.text
+
+
+def test_an_interrupt_while_a_handler_is_added_leaves_nothing_of_it(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S23: it is not there, and can be added again."""
+    room.sync("a")
+
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    notes = Notes()
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "spawn", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            room.add(notes, resync=5)
+    assert room.dispatcher.backlog == {}
+    assert room.timers.waiting == []
+    room.put("b")
+    room.add(notes)
+    notes.heard("ADDED a", "ADDED b")
