@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.comparing import Comparison, divided
-from dyninformer.jsonpath.conditions import PathCondition
+from dyninformer.jsonpath.comparisons import Comparison, PathCondition, divided
 from dyninformer.types import Object
 
 Condition: TypeAlias = str | Callable[[Object], bool]

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dyninformer.errors import SelectorError
-from dyninformer.label_rules import check_key, check_values, parse_go_int
 
 __all__ = [
     "FieldRequirement",
@@ -43,7 +42,7 @@ class LabelRequirement:
             return value is not None
         if self.operator == "!":
             return value is None
-        number = parse_go_int(value)
+        number = _parse_go_int(value)
         if number is None:
             return False
         bound = int(next(iter(self.values)))
@@ -183,8 +182,14 @@ Token = tuple[str, str]
 
 _TOKEN = re.compile(r"\s*(?:(==|!=|[()!=,<>])|([^\s()!=,<>]+)|($))")
 _OPERATORS = {
-    "in": "in", "=": "in", "==": "in", "notin": "notin", "!=": "notin", ">": "gt", "<": "lt"
-}  # fmt: skip
+    "in": "in",
+    "=": "in",
+    "==": "in",
+    "notin": "notin",
+    "!=": "notin",
+    ">": "gt",
+    "<": "lt",
+}
 
 
 class _LabelParser:
@@ -235,7 +240,7 @@ class _LabelParser:
             kind, key = self._take()
         if kind != "id":
             raise SelectorError(f"found '{key}', expected: identifier")
-        check_key(key)
+        _check_key(key)
         if absent:
             return LabelRequirement(key, "!")
         if self._peek()[0] in ("end", ","):
@@ -245,7 +250,7 @@ class _LabelParser:
         if operator is None:
             raise SelectorError(f"found '{sign}', expected: in, notin, =, ==, !=, gt, lt")
         values = self._values() if sign in ("in", "notin") else self._value()
-        check_values(key, operator, sorted(values))
+        _check_values(key, operator, sorted(values))
         return LabelRequirement(key, operator, frozenset(values))
 
     def _value(self) -> set[str]:
@@ -279,3 +284,91 @@ class _LabelParser:
                 after_comma = True
             else:
                 raise SelectorError(f"found '{text}', expected: ',', or identifier")
+
+
+# Which label keys and values are valid, and what the API server says of those that are not.
+
+_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_DNS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_ALPHABET = (
+    "must consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_NAME_RULE = (
+    f"{_ALPHABET} (e.g. 'MyName',  or 'my.name',  or '123-abc', "
+    f"regex used for validation is '{_NAME.pattern}')"
+)
+_DNS_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', "
+    f"regex used for validation is '{_DNS.pattern}')"
+)
+_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',"
+    f"  or '12345', regex used for validation is '({_NAME.pattern})?')"
+)
+
+
+def _check_key(key: str) -> None:
+    """Raises SelectorError, with every rule that the key breaks."""
+    complaints = list(_key_complaints(key))
+    if complaints:
+        raise SelectorError(f'<nil>: Invalid value: "{_quoted(key)}": {"; ".join(complaints)}')
+
+
+def _key_complaints(key: str) -> Iterator[str]:
+    prefix, slash, name = key.rpartition("/")
+    if "/" in prefix:
+        yield (
+            f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' "
+            "(e.g. 'example.com/MyName')"
+        )
+        return
+    if slash and not prefix:
+        yield "prefix part must be non-empty"
+    elif slash:
+        if len(prefix.encode()) > 253:
+            yield "prefix part must be no more than 253 bytes"
+        if not _DNS.fullmatch(prefix):
+            yield f"prefix part {_DNS_RULE}"
+    if not name:
+        yield "name part must be non-empty"
+    elif len(name.encode()) > 63:
+        yield "name part must be no more than 63 bytes"
+    if not _NAME.fullmatch(name):
+        yield f"name part {_NAME_RULE}"
+
+
+def _check_values(key: str, operator: str, values: list[str]) -> None:
+    """Raises SelectorError, with every rule that the values of a requirement break."""
+    complaints = []
+    for place, value in enumerate(values):
+        if operator in ("gt", "lt") and _parse_go_int(value) is None:
+            rule = "for 'Gt', 'Lt' operators, the value must be an integer"
+            complaints.append(f'values[{place}]: Invalid value: "{_quoted(value)}": {rule}')
+    for place, value in enumerate(values):
+        rules = []
+        if len(value.encode()) > 63:
+            rules.append("must be no more than 63 bytes")
+        if value and not _NAME.fullmatch(value):
+            rules.append(_VALUE_RULE)
+        if rules:
+            shown = f'Invalid value: "{_quoted(value)}": {"; ".join(rules)}'
+            complaints.append(f"values[{place}][{key}]: {shown}")
+    if len(complaints) == 1:
+        raise SelectorError(complaints[0])
+    if complaints:
+        raise SelectorError(f"[{', '.join(complaints)}]")
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _parse_go_int(text: str | None) -> int | None:
+    """What strconv.ParseInt makes of it, None where it refuses."""
+    if text is None or not re.fullmatch(r"[+-]?[0-9]+", text):
+        return None
+    number = int(text) if len(text) <= 4000 else 1 << 64
+    return number if -(1 << 63) <= number < 1 << 63 else None

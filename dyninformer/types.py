@@ -11,3 +11,7 @@ Key: TypeAlias = str
 """``namespace/name``, or the bare name of what is in no namespace."""
 Keys: TypeAlias = list[Key]
 Names: TypeAlias = list[str]
+Texts: TypeAlias = list[str]
+"""The values of an index, as they are looked up."""
+Values: TypeAlias = list[Any]
+"""What a path finds."""

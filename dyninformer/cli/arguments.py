@@ -17,7 +17,7 @@ from dyninformer.cli import completion
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.errors import JSONPathError
 from dyninformer.jsonpath import JSONPath, index_text
-from dyninformer.jsonpath.brackets import outside_brackets
+from dyninformer.jsonpath.text import outside_brackets
 from dyninformer.types import Object
 
 Filter: TypeAlias = Callable[[Object], bool]

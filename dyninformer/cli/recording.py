@@ -20,7 +20,7 @@ import msgspec
 import zstandard
 
 from dyninformer.cli.errors import CommandError
-from dyninformer.jsonpath.document import decoded
+from dyninformer.jsonpath.json_bytes import decoded
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 

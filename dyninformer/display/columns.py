@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 
 from dyninformer.discovery import PrinterColumn
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.brackets import outside_brackets
-from dyninformer.jsonpath.columns import cell, check_column, custom_column
+from dyninformer.jsonpath.cells import cell, check_column, custom_column
+from dyninformer.jsonpath.text import outside_brackets
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 

@@ -8,10 +8,9 @@
 from __future__ import annotations
 
 from dyninformer.errors import JSONPathError, JSONPathWarning
-from dyninformer.jsonpath.conditions import PathCondition
+from dyninformer.jsonpath.comparisons import PathCondition
 from dyninformer.jsonpath.indexing import PathIndex, compound, index_text, jsonpath_index
-from dyninformer.jsonpath.path import JSONPath
-from dyninformer.jsonpath.projection import Projection
+from dyninformer.jsonpath.path import JSONPath, Projection
 
 __all__ = [
     "JSONPath",

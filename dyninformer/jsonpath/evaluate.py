@@ -11,36 +11,37 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.comparison import OPERATORS, named
-from dyninformer.jsonpath.nodes import (
-    Descent,
-    Field,
-    Filter,
-    Literal,
+from dyninformer.jsonpath.parser import (
+    DescentNode,
+    FieldNode,
+    FilterNode,
+    LiteralNode,
     Node,
-    Path,
-    Slice,
+    PathNode,
+    SliceNode,
     Template,
-    Text,
-    Union,
-    Wildcard,
-    Word,
+    TextNode,
+    UnionNode,
+    WildcardNode,
+    WordNode,
 )
+from dyninformer.types import Values
 
-Values: TypeAlias = list[Any]
 Groups: TypeAlias = list[Values]
+
+_INT64: Final = 1 << 63
 
 MAX_WORK = 2_000_000
 """How many values one evaluation may go through, so that no expression runs for minutes."""
 
 
-class NoValue:
+class _NoValue:
     """The null that a ``{range}`` walks over: printed as ``<no value>``, else a null."""
 
     __slots__ = ()
 
 
-NO_VALUE: Final = NoValue()
+NO_VALUE: Final = _NoValue()
 
 
 class GoInt(int):
@@ -69,7 +70,7 @@ def evaluate(template: Template, root: Any, *, allow_missing: bool = True) -> Gr
     return run.parts(root, 0)
 
 
-def follow(nodes: Iterable[Node], values: Values) -> Values:
+def evaluate_from(nodes: Iterable[Node], values: Values) -> Values:
     """What the last of some nodes finds, when the first is given ``values``."""
     run = _Run((), allow_missing=True)
     for node in nodes:
@@ -134,19 +135,19 @@ class _Run:
                 f"gave up after {MAX_WORK} values: the expression multiplies what it finds"
             )
 
-    def path(self, values: Values, node: Path) -> Values:
+    def path(self, values: Values, node: PathNode) -> Values:
         for part in node.nodes:
             values = self.walk(values, part)
         return values
 
-    def text(self, values: Values, node: Text) -> Values:  # noqa: ARG002 - one of the walkers
+    def text(self, values: Values, node: TextNode) -> Values:  # noqa: ARG002 - one of the walkers
         return [node.text]
 
-    def literal(self, values: Values, node: Literal) -> Values:
+    def literal(self, values: Values, node: LiteralNode) -> Values:
         value = node.value
         return [GoInt(value) if type(value) is int else value] * len(values)
 
-    def word(self, values: Values, node: Word) -> Values:
+    def word(self, values: Values, node: WordNode) -> Values:
         if node.name == "range":
             self.begins += 1
             return values
@@ -157,17 +158,17 @@ class _Run:
         self.ends += 1
         return []
 
-    def field(self, values: Values, node: Field) -> Values:
+    def field(self, values: Values, node: FieldNode) -> Values:
         name = node.name
         found = [value[name] for value in values if isinstance(value, dict) and name in value]
         if values and not found and not self.allow_missing:
             raise _FailedError(f"{name!r} is not found", found)
         return found
 
-    def wildcard(self, values: Values, node: Wildcard) -> Values:  # noqa: ARG002 - as above
+    def wildcard(self, values: Values, node: WildcardNode) -> Values:  # noqa: ARG002 - as above
         return [child for value in values for child in _children(value)]
 
-    def descent(self, values: Values, node: Descent) -> Values:  # noqa: ARG002 - as above
+    def descent(self, values: Values, node: DescentNode) -> Values:  # noqa: ARG002 - as above
         found: Values = []
         waiting = values[::-1]
         while waiting:
@@ -180,16 +181,16 @@ class _Run:
                     waiting.extend(reversed(children))
         return found
 
-    def slice(self, values: Values, node: Slice) -> Values:
+    def slice(self, values: Values, node: SliceNode) -> Values:
         found: Values = []
         for value in values:
             if isinstance(value, list):
                 found.extend(_cut(value, node, values))
             elif value is not None and value is not NO_VALUE:
-                raise _FailedError(f"{named(value)} is no list and has no index", values)
+                raise _FailedError(f"{_named(value)} is no list and has no index", values)
         return found
 
-    def union(self, values: Values, node: Union) -> Values:
+    def union(self, values: Values, node: UnionNode) -> Values:
         found: Values = []
         for part in node.parts:
             try:
@@ -198,12 +199,12 @@ class _Run:
                 raise _FailedError(str(failure), values) from None
         return found
 
-    def filter(self, values: Values, node: Filter) -> Values:
+    def filter(self, values: Values, node: FilterNode) -> Values:
         found: Values = []
         exists = node.operator == "exists"
         for value in values:
             if not isinstance(value, list):
-                raise _FailedError(f"{named(value)} is no list and cannot be filtered", values)
+                raise _FailedError(f"{_named(value)} is no list and cannot be filtered", values)
             if exists:
                 found.extend(item for item in value if self.exists(item, node))
             else:
@@ -213,13 +214,13 @@ class _Run:
                         found.append(item)
         return found
 
-    def exists(self, item: Any, node: Filter) -> bool:
+    def exists(self, item: Any, node: FilterNode) -> bool:
         try:
             return bool(self.path([item], node.left))
         except _FailedError as failure:
             return bool(failure.values)
 
-    def passes(self, item: Any, node: Filter, values: Values, found: Values) -> bool:
+    def passes(self, item: Any, node: FilterNode, values: Values, found: Values) -> bool:
         operands: Values = []
         for side in (node.left, node.right):
             try:
@@ -232,7 +233,7 @@ class _Run:
                 raise _FailedError("a filter can only compare one value at a time", values)
             operands.append(given[0])
         try:
-            return OPERATORS[node.operator](*operands)
+            return _OPERATORS[node.operator](*operands)
         except KeyError:
             raise _FailedError(f"unknown filter operator {node.operator!r}", found) from None
         except TypeError as bad:
@@ -249,7 +250,7 @@ def _children(value: Any) -> Values:
     return []
 
 
-def _cut(value: Values, node: Slice, values: Values) -> Values:
+def _cut(value: Values, node: SliceNode, values: Values) -> Values:
     """The part of a list that a slice names; unlike Python's, one out of range is an error."""
     size = len(value)
     start = node.start or 0
@@ -272,14 +273,73 @@ def _cut(value: Values, node: Slice, values: Values) -> Values:
 
 
 _WALKERS: dict[type, Callable[[_Run, Values, Any], Values]] = {
-    Path: _Run.path,
-    Text: _Run.text,
-    Literal: _Run.literal,
-    Word: _Run.word,
-    Field: _Run.field,
-    Wildcard: _Run.wildcard,
-    Descent: _Run.descent,
-    Slice: _Run.slice,
-    Union: _Run.union,
-    Filter: _Run.filter,
+    PathNode: _Run.path,
+    TextNode: _Run.text,
+    LiteralNode: _Run.literal,
+    WordNode: _Run.word,
+    FieldNode: _Run.field,
+    WildcardNode: _Run.wildcard,
+    DescentNode: _Run.descent,
+    SliceNode: _Run.slice,
+    UnionNode: _Run.union,
+    FilterNode: _Run.filter,
 }
+
+
+# -- what filters make of two values: types first, and only then the values ---------------
+
+
+def kind(value: Any) -> str:
+    """The group of types a value is compared in; "" for what cannot be compared."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer" if -_INT64 <= value < _INT64 else "float"
+    if isinstance(value, float):
+        return "float"
+    return "string" if isinstance(value, str) else ""
+
+
+def _compared(left: Any, right: Any) -> str:
+    """The kind that both share; TypeError if they share none."""
+    kinds = kind(left), kind(right)
+    if not all(kinds):
+        raise TypeError(f"{_named(left if not kinds[0] else right)} cannot be compared")
+    if kinds[0] != kinds[1]:
+        raise TypeError(f"{_named(left)} cannot be compared with {_named(right)}")
+    return kinds[0]
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if _compared(left, right) == "float":
+        return float(left) == float(right)
+    return bool(left == right)
+
+
+def _less(left: Any, right: Any) -> bool:
+    shared = _compared(left, right)
+    if shared == "boolean":
+        raise TypeError("booleans have no order")
+    if shared == "float":
+        return float(left) < float(right)
+    return bool(left < right)
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": _equal,
+    "!=": lambda left, right: not _equal(left, right),
+    "<": _less,
+    "<=": lambda left, right: _less(left, right) or _equal(left, right),
+    ">": lambda left, right: not (_less(left, right) or _equal(left, right)),
+    ">=": lambda left, right: not _less(left, right),
+}
+
+
+def _named(value: Any) -> str:
+    """The type of a value for a message; never the value, which may be a secret."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    group = kind(value)
+    return f"{'an' if group == 'integer' else 'a'} {group}" if group else "a null"

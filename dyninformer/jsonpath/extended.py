@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeAlias
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.compiling import Find, finder
-from dyninformer.jsonpath.messages import explain
+from dyninformer.jsonpath.compiling import (
+    EachStep,
+    Expression,
+    FilterStep,
+    ItemStep,
+    KeyStep,
+    Step,
+    Steps,
+    compilable,
+)
 from dyninformer.jsonpath.regexes import BoundedRegex, start_evaluation
-from dyninformer.jsonpath.shape import At, Each, Key, Shape, Step, Where, compilable
+from dyninformer.jsonpath.text import explain
+from dyninformer.types import Values
 
 MAX_LENGTH = 2048
 MAX_WORK = 1_000_000
@@ -27,15 +36,15 @@ _NEAR_TOKEN = re.compile(r"Parse error at \d+:(\d+) near token (.*) \(.*\)", re.
 _CHARACTER = re.compile(r"Error on line \d+, col (\d+).*: Unexpected character: (.)", re.DOTALL)
 
 Nodes: TypeAlias = list[Any]
-Values: TypeAlias = list[Any]
 
 
-class ExtendedExpression:
+class ExtendedExpression(Expression):
     """An expression of jsonpath-ng's dialect, checked and made safe; immutable, thread-safe.
 
     Not for import.
     """
 
+    dialect = "jsonpath-ng"
     rest = False
 
     def __init__(self, text: str, allow_missing: bool) -> None:
@@ -47,17 +56,11 @@ class ExtendedExpression:
         self.text = text
         tokens = _tokens(text)
         self.doubts = _settle_tokens(tokens, text)
-        node = _parsed(tokens, text)
-        self.descents = _make_safe(node, text)
-        self.chain = _chain(node)
-        self.shape = _shape(self.chain)
-        if not self.shape:
-            self.chain = [node]
-
-    @cached_property
-    def values_in_bytes(self) -> Find:
-        """What is found in JSON bytes, presented; only what is needed is decoded."""
-        return finder(self, self.present)
+        root = _parsed(tokens, text)
+        self._descents = _make_safe(root, text)
+        chain = _chain(root)
+        self.steps = _steps(chain)
+        self._nodes = chain if self.steps else [root]
 
     def groups(self, root: Any) -> list[Values]:
         """All that is found, which is one group in this dialect."""
@@ -69,13 +72,13 @@ class ExtendedExpression:
 
     def find(self, root: Any) -> Values:
         """Everything found in a decoded object, in jsonpath-ng's order."""
-        if self.descents > 1:
-            _check_depth(root, self.descents, self.text)
-        return _follow(self.chain, [root], self.text)
+        if self._descents > 1:
+            _check_depth(root, self._descents, self.text)
+        return _find_in(self._nodes, [root], self.text)
 
-    def follow(self, start: int, values: Values) -> Values:
+    def find_from(self, start: int, values: Values) -> Values:
         """What is found from values, by the nodes behind the first ``start``."""
-        return _follow(self.chain[start:], values, self.text)
+        return _find_in(self._nodes[start:], values, self.text)
 
     def missing_index(self, index: int, size: int) -> Values:  # noqa: ARG002 - the other dialect's
         """An index out of range finds nothing in this dialect."""
@@ -91,23 +94,22 @@ def _chain(node: Any) -> Nodes:
     return nodes[::-1] if type(node).__name__ == "Root" else []
 
 
-def _shape(chain: Nodes) -> Shape:
+def _steps(chain: Nodes) -> Steps:
     """The steps of a chain; empty unless each node is one, since a filter may look elsewhere."""
-    steps = [_step(node) for node in chain]
-    shape = compilable(steps)
-    return shape if len(shape) == len(steps) else ()
+    steps = compilable([_step(node) for node in chain])
+    return steps if len(steps) == len(chain) else ()
 
 
 def _step(node: Any) -> Step | None:
     name = type(node).__name__
     if name == "Fields" and len(node.fields) == 1 and node.fields[0] != "*":
-        return Key(node.fields[0])
+        return KeyStep(node.fields[0])
     if name == "Index" and len(node.indices) == 1:
-        return At(node.indices[0])
+        return ItemStep(node.indices[0])
     if name == "Wildcard":
-        return Each()
+        return EachStep()
     if name == "Slice" and node.start is node.end is node.step is None:
-        return Each()
+        return EachStep()
     if name == "Filter" and len(node.expressions) == 1:
         return _where(node.expressions[0])
     return None
@@ -120,10 +122,10 @@ def _where(expression: Any) -> Step | None:
     if type(target).__name__ == "Child" and type(target.left).__name__ == "This":
         target = target.right
     step = _step(target)
-    return Where(step.name, expression.value) if isinstance(step, Key) else None
+    return FilterStep(step.name, expression.value) if isinstance(step, KeyStep) else None
 
 
-def _follow(nodes: Nodes, values: Values, text: str) -> Values:
+def _find_in(nodes: Nodes, values: Values, text: str) -> Values:
     """What the last of some of jsonpath-ng's nodes finds, when the first is given ``values``."""
     from jsonpath_ng import DatumInContext  # noqa: PLC0415 - loaded when first needed
 
@@ -261,7 +263,7 @@ def _matches(target: Any, regex: BoundedRegex, datum: Any) -> list[Any]:
 
 
 def _times(left: Any, right: Any) -> Any:
-    """A product; text times a number is the text again and again, up to a limit."""
+    """A product; a text times a number is that text repeated, up to a limit."""
     for some, other in ((left, right), (right, left)):
         if isinstance(some, str | list) and isinstance(other, int) and len(some) * other > MAX_WORK:
             raise JSONPathError("a text or a list multiplied by a number gets too long")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from itertools import product
 from math import isfinite, prod
-from typing import Any, TypeAlias
+from typing import Any
 
-from dyninformer.jsonpath.path import JSONPath
-from dyninformer.jsonpath.projection import Projection
-
-Texts: TypeAlias = list[str]
+from dyninformer.jsonpath.path import JSONPath, Projection
+from dyninformer.types import Texts, Values
 
 MAX_COMBINATIONS = 10_000
 """The most values that a compound index gives for one object; with more it gives none."""
@@ -53,7 +51,7 @@ class PathIndex:
     __slots__ = ("_projection", "paths")
 
     paths: tuple[JSONPath, ...]
-    """The paths, for whoever answers several index functions from one decode."""
+    """The paths, for a caller that answers several index functions from one decode."""
 
     def __init__(self, *paths: JSONPath | str) -> None:
         if not paths:
@@ -65,7 +63,7 @@ class PathIndex:
         """The index values of an object, a dict or JSON bytes; each once."""
         return self.values_of(self._projection.rows(obj))
 
-    def values_of(self, rows: list[list[Any]]) -> Texts:
+    def values_of(self, rows: list[Values]) -> Texts:
         """The index values, from what each of the paths found."""
         if len(rows) == 1:
             return _texts(rows[0])
@@ -124,7 +122,7 @@ def compound(*expressions: JSONPath | str) -> PathIndex:
     return PathIndex(*expressions)
 
 
-def _texts(values: list[Any]) -> Texts:
+def _texts(values: Values) -> Texts:
     """The index values of what one path found, each once, in order."""
     if len(values) == 1 and type(values[0]) is str:
         return values

@@ -1,22 +1,63 @@
-"""One expression in either dialect, and what it finds in an object."""
+"""One expression in either dialect, or several together, and what they find in an object."""
 
 from __future__ import annotations
 
+import threading
 import warnings
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final, TypeAlias, TypeVar
+
+from cachetools import LRUCache
+from msgspec import UNSET
 
 from dyninformer.errors import JSONPathError, JSONPathWarning
 from dyninformer.jsonpath import kubectl
-from dyninformer.jsonpath.cache import ExpressionCache
-from dyninformer.jsonpath.document import check_depth, decoded
+from dyninformer.jsonpath.compiling import UNFIT, Expression, Find, compiled
+from dyninformer.jsonpath.evaluate import Groups
 from dyninformer.jsonpath.extended import ExtendedExpression
-from dyninformer.jsonpath.kubectl import KubectlExpression
+from dyninformer.jsonpath.json_bytes import check_depth, decoded
 from dyninformer.jsonpath.printing import print_groups, print_json
+from dyninformer.threads import in_forked_child
+from dyninformer.types import Values
 
-Values: TypeAlias = list[Any]
-Groups: TypeAlias = list[Values]
+Parsed = TypeVar("Parsed")
+Rows: TypeAlias = list[Values]
 
-_cache: Final = ExpressionCache()
+_CACHED = 1024
+
+
+class ExpressionCache:
+    """The last thousand expressions, by their text; may be used from any thread.
+
+    Parsing one costs a hundred times what evaluating it does. The lock guards the cache alone.
+    Two threads that miss at the same time both parse, and either result is as good: parsed
+    expressions are immutable.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: LRUCache[tuple[object, str, bool], object] = LRUCache(_CACHED)
+        # A thread of the parent may have been changing what was known.
+        in_forked_child(self, "_lock", _known=partial(LRUCache, _CACHED))
+
+    def get(
+        self, parse: Callable[[str, bool], Parsed], expression: str, flag: bool = True
+    ) -> Parsed:
+        """What ``parse`` makes of the expression and the flag, now or at an earlier call."""
+        key = (parse, expression, flag)
+        with self._lock:
+            known = self._known.get(key)
+        if known is None:
+            known = parse(expression, flag)
+            with self._lock:
+                self._known[key] = known
+        return known  # type: ignore[return-value] # the key holds the function that made it
+
+
+expressions: Final = ExpressionCache()
+"""All that were read, for every door that takes a path."""
 
 
 class JSONPath:
@@ -53,7 +94,7 @@ class JSONPath:
     expression: str
     """The expression, as it was given."""
 
-    parsed: KubectlExpression | ExtendedExpression
+    parsed: Expression
     """What the expression was read as; shared by all paths of the same text."""
 
     def __init__(self, expression: str, *, allow_missing_keys: bool = True) -> None:
@@ -61,11 +102,11 @@ class JSONPath:
             raise TypeError(f"a path is text, not {type(expression).__name__}")
         self.expression = expression
         if expression.startswith("$"):
-            self.parsed = _cache.get(ExtendedExpression, expression, allow_missing_keys)
+            self.parsed = expressions.get(ExtendedExpression, expression, allow_missing_keys)
         elif "{" in expression:
-            self.parsed = _cache.get(kubectl.template, expression, allow_missing_keys)
+            self.parsed = expressions.get(kubectl.template, expression, allow_missing_keys)
         else:
-            self.parsed = _cache.get(kubectl.relaxed, expression, allow_missing_keys)
+            self.parsed = expressions.get(kubectl.relaxed, expression, allow_missing_keys)
         _warn(expression, self.parsed.doubts, stacklevel=3)
 
     @classmethod
@@ -75,7 +116,7 @@ class JSONPath:
         >>> JSONPath.template("$ {.kind}").text({"kind": "Pod"})
         '$ Pod'
         """
-        return cls._of(text, _cache.get(kubectl.template, text, allow_missing_keys))
+        return cls._of(text, expressions.get(kubectl.template, text, allow_missing_keys))
 
     @classmethod
     def relaxed(cls, expression: str, *, allow_missing_keys: bool = True) -> JSONPath:
@@ -84,7 +125,7 @@ class JSONPath:
         >>> JSONPath.relaxed("{metadata.name}").text({"metadata": {"name": "a"}})
         'a'
         """
-        return cls._of(expression, _cache.get(kubectl.relaxed, expression, allow_missing_keys))
+        return cls._of(expression, expressions.get(kubectl.relaxed, expression, allow_missing_keys))
 
     @classmethod
     def column(cls, expression: str) -> JSONPath:
@@ -93,7 +134,7 @@ class JSONPath:
         >>> JSONPath.column("$.spec.x").values({"spec": {"x": 1}})
         [1]
         """
-        return cls._of(expression, _cache.get(kubectl.column, expression, True))
+        return cls._of(expression, expressions.get(kubectl.column, expression, True))
 
     @classmethod
     def extended(cls, expression: str) -> JSONPath:
@@ -102,10 +143,10 @@ class JSONPath:
         >>> JSONPath.extended("metadata.name").values({"metadata": {"name": "a"}})
         ['a']
         """
-        return cls._of(expression, _cache.get(ExtendedExpression, expression, True))
+        return cls._of(expression, expressions.get(ExtendedExpression, expression, True))
 
     @classmethod
-    def _of(cls, expression: str, parsed: KubectlExpression | ExtendedExpression) -> JSONPath:
+    def _of(cls, expression: str, parsed: Expression) -> JSONPath:
         path = cls.__new__(cls)
         path.expression = expression
         path.parsed = parsed
@@ -115,7 +156,7 @@ class JSONPath:
     @property
     def dialect(self) -> str:
         """``kubectl`` or ``jsonpath-ng``."""
-        return "kubectl" if isinstance(self.parsed, KubectlExpression) else "jsonpath-ng"
+        return self.parsed.dialect
 
     def values(self, obj: Any) -> Values:
         """Everything that is found, in order.
@@ -148,7 +189,7 @@ class JSONPath:
         'a: {}'
         """
         parsed = self.parsed
-        if type(obj) is bytes and parsed.shape:
+        if type(obj) is bytes and parsed.steps:
             check_depth(obj)
             return print_groups([parsed.values_in_bytes(obj)])
         return print_groups(parsed.groups(decoded(obj)))
@@ -190,3 +231,66 @@ class JSONPath:
 def _warn(expression: str, doubts: tuple[str, ...], stacklevel: int) -> None:
     for doubt in doubts:
         warnings.warn(f"{expression}: {doubt}", JSONPathWarning, stacklevel=stacklevel)
+
+
+class Projection:
+    """What several paths find in an object; immutable, for use from any thread.
+
+    From bytes, all the paths share one decode, of only what they need. Unlike
+    ``JSONPath.values``, a path that does not fit an object finds nothing in it, and whole
+    numbers stay whole however large.
+
+    >>> projection = Projection([".metadata.name", ".spec.ports[*].port", ".spec.ports[5]"])
+    >>> projection.rows(b'{"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}')
+    [['web'], [80], []]
+    """
+
+    __slots__ = ("_decode", "_extracts", "_finds", "_others", "_plain", "paths")
+
+    paths: tuple[JSONPath, ...]
+    """The paths, in the order of the rows."""
+
+    def __init__(self, paths: Iterable[JSONPath | str]) -> None:
+        self.paths = tuple(path if isinstance(path, JSONPath) else JSONPath(path) for path in paths)
+        plan = compiled([path.parsed for path in self.paths])
+        self._finds = [path.parsed.find for path in self.paths]
+        self._decode, self._extracts = plan.decode, plan.extracts
+        ways = [way for way in plan.ways if way is not None]
+        # One call gets the values of all plain paths, as a tuple if there are at least two.
+        self._plain = attrgetter(*ways) if len(ways) > 1 else None
+        self._others = [
+            (at, extract) for at, extract in enumerate(plan.extracts) if plan.ways[at] is None
+        ]
+
+    def rows(self, obj: Any) -> Rows:
+        """The values of each path, in order. The object is a dict, or JSON bytes."""
+        if type(obj) is not bytes:
+            return self._in_whole(decoded(obj))
+        check_depth(obj)
+        try:
+            root = self._decode(obj)
+        except UNFIT:
+            return self._in_whole(decoded(obj))
+        try:
+            if self._plain is None:
+                return [extract(root) for extract in self._extracts]
+            rows: Rows = [[] if value is UNSET else [value] for value in self._plain(root)]
+            for at, extract in self._others:
+                rows.insert(at, extract(root))
+        except (AttributeError, JSONPathError):
+            # A null on the way of a plain path, or a path that does not fit this object.
+            return [_lenient(extract, root) for extract in self._extracts]
+        return rows
+
+    def _in_whole(self, root: Any) -> Rows:
+        return [_lenient(find, root) for find in self._finds]
+
+    def __repr__(self) -> str:
+        return f"Projection({[path.expression for path in self.paths]!r})"
+
+
+def _lenient(find: Find, root: Any) -> Values:
+    try:
+        return find(root)
+    except JSONPathError:
+        return []

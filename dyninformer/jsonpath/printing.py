@@ -9,8 +9,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.comparison import kind
-from dyninformer.jsonpath.evaluate import NO_VALUE, Groups
+from dyninformer.jsonpath.evaluate import NO_VALUE, Groups, kind
 
 _HTML = str.maketrans(
     {

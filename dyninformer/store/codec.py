@@ -14,7 +14,7 @@ import msgspec
 import zstandard
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.document import decoded
+from dyninformer.jsonpath.json_bytes import decoded
 from dyninformer.store.changes import Payload
 from dyninformer.store.fresh_stack import on_fresh_stack
 from dyninformer.store.reading import PartialReader, text
@@ -186,7 +186,7 @@ def read(data: bytes) -> Object:
     """An accepted object's JSON as a dict.
 
     A number that msgspec refuses (``1e999``) and half of a surrogate pair are read as
-    ``jsonpath.document.decoded`` does.
+    ``jsonpath.json_bytes.decoded`` does.
     """
     try:
         found: Object = _decode(data)

@@ -8,8 +8,13 @@ from typing import NoReturn, Protocol, TypeAlias
 import msgspec
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.document import check_depth
-from dyninformer.jsonpath.extent import DEEPEST, MOST_VALUES, shallow, too_many_values
+from dyninformer.jsonpath.json_bytes import (
+    DEEPEST,
+    MOST_VALUES,
+    check_depth,
+    shallow,
+    too_many_values,
+)
 from dyninformer.options import Transform
 from dyninformer.store.codec import Identity, read
 from dyninformer.store.indexers import Indexing, Row

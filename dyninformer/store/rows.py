@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dyninformer.jsonpath import JSONPath
-from dyninformer.jsonpath.projection import Projection
+from dyninformer.jsonpath.path import Projection
 from dyninformer.store.snapshot import View
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from dyninformer.errors import JSONPathError, SelectorError
 from dyninformer.jsonpath.indexing import index_text
-from dyninformer.jsonpath.projection import Projection
+from dyninformer.jsonpath.path import Projection
 from dyninformer.selectors import FieldSelector, LabelSelector, escape_field_value
 from dyninformer.store.snapshot import View
 from dyninformer.types import Object

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import msgspec
 
 from dyninformer.jsonpath import JSONPath
-from dyninformer.jsonpath.shape import Key
+from dyninformer.jsonpath.compiling import KeyStep
 from dyninformer.options import Drop, Transform
 from dyninformer.store.codec import read
 from dyninformer.store.fresh_stack import on_fresh_stack
@@ -82,8 +82,8 @@ def strip(*paths: str) -> Strip:
     ways = []
     for path in paths:
         expression = JSONPath(path).parsed
-        names = tuple(step.name for step in expression.shape if isinstance(step, Key))
-        if not names or len(names) < len(expression.shape) or expression.rest:
+        names = tuple(step.name for step in expression.steps if isinstance(step, KeyStep))
+        if not names or len(names) < len(expression.steps) or expression.rest:
             raise ValueError(
                 f"strip cannot remove {path!r}: give a path of keys alone, like "
                 "'metadata.managedFields' or 'metadata.annotations.example\\.com/note'"

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from dyninformer.jsonpath.extent import DEEPEST, Brackets, too_deep
+from dyninformer.jsonpath.json_bytes import DEEPEST, Brackets, too_deep
 from dyninformer.watching.broken_frames import LONGEST_OBJECT, broken, check_value
 from dyninformer.watching.list_meta import ListMeta, meta_of
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from dyninformer.jsonpath.extent import decoded_size
+from dyninformer.jsonpath.json_bytes import decoded_size
 from dyninformer.store import versions
 from dyninformer.store.refused import UnusableObjectError
 from dyninformer.watching.answers import (

@@ -108,10 +108,21 @@ def test_a_compound_index_of_too_many_combinations_gives_none() -> None:
 
 
 PATHS = [
-    ".spec.x[*].y", "{range .items[*]}{.metadata.name}{'\\n'}{end}", '{.a[?(@.b=="c")].d}',
-    "$.a..b[?(@.x>1)]", "{.a[0:5:2]}", "$.a[0:3].`sub(/a/,b)`", "a\\.b", "{.a['b','c']}",
-    "$..x[?(@.a=~'b.*')]", "{..}", "$.`parent`", "$.a.`len`", "$.a + 1", "$.a.`split(,,0,-1)`",
-]  # fmt: skip
+    ".spec.x[*].y",
+    "{range .items[*]}{.metadata.name}{'\\n'}{end}",
+    '{.a[?(@.b=="c")].d}',
+    "$.a..b[?(@.x>1)]",
+    "{.a[0:5:2]}",
+    "$.a[0:3].`sub(/a/,b)`",
+    "a\\.b",
+    "{.a['b','c']}",
+    "$..x[?(@.a=~'b.*')]",
+    "{..}",
+    "$.`parent`",
+    "$.a.`len`",
+    "$.a + 1",
+    "$.a.`split(,,0,-1)`",
+]
 PATH_TOKENS = [
     "[",
     "]",

@@ -16,8 +16,8 @@ from dyninformer.jsonpath import (
     JSONPathWarning,
     evaluate,
     extended,
+    kubectl,
     parser,
-    spelling,
 )
 
 PAGE = (Path(__file__).parents[2] / "docs" / "paths.md").read_text("utf-8")
@@ -86,6 +86,6 @@ def test_maps_are_walked_in_their_order() -> None:
 
 def test_the_limits_are_those_of_the_page() -> None:
     """The numbers that the page names are the ones that hold."""
-    assert f"more than {parser.MAX_LENGTH:,} characters, or {spelling.MAX_RANGES} ranges" in PAGE
+    assert f"more than {parser.MAX_LENGTH:,} characters, or {kubectl.MAX_RANGES} ranges" in PAGE
     assert f"more than {evaluate.MAX_WORK:,} values" in PAGE
     assert f"more than {extended.MAX_LENGTH:,} characters, or {extended.MAX_DEPTH} steps" in PAGE

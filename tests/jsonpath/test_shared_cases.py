@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dyninformer.jsonpath import JSONPath, JSONPathError, JSONPathWarning, PathCondition
-from dyninformer.jsonpath.columns import cell, custom_column, selectable
+from dyninformer.jsonpath.cells import cell, custom_column
 
 DATA = Path(__file__).parents[1] / "data" / "jsonpath"
 
@@ -51,7 +51,6 @@ FOUND = [
 ]
 CELLS = [case for case in CASES if case.get("mode") == "cell"]
 COLUMNS = [case for case in CASES if case.get("mode") == "custom-columns"]
-SELECTABLE = [case for case in CASES if case.get("mode") == "selectable"]
 WAITS = [case for case in CASES if case.get("mode") == "wait"]
 DIFFERENCES = lines("dialect-differences.ndjson")
 
@@ -156,17 +155,6 @@ def test_a_custom_column_shows_what_kubectl_shows(case: dict[str, Any]) -> None:
         assert custom_column(case["expr"], obj) + "\n" == case["text"]
 
 
-@pytest.mark.parametrize("case", SELECTABLE, ids=[case["id"] for case in SELECTABLE])
-def test_a_selectable_field_has_the_api_servers_value(case: dict[str, Any]) -> None:
-    """A selectable field's text is the one that field selectors are compared with."""
-    obj = OBJECTS[case["object"]]
-    if case["error"]:
-        with pytest.raises(JSONPathError):
-            selectable(case["expr"], obj)
-    else:
-        assert selectable(case["expr"], obj) == case["text"]
-
-
 @pytest.mark.parametrize("case", WAITS, ids=[case["id"] for case in WAITS])
 def test_a_condition_is_met_when_kubectl_wait_ends(case: dict[str, Any]) -> None:
     """A condition in kubectl's words is met, not met, or an error, as it is there."""
@@ -220,5 +208,5 @@ def test_nearly_all_printer_columns_are_answered_from_bytes() -> None:
         except JSONPathError:
             continue
         total += 1
-        whole += not path.parsed.shape
+        whole += not path.parsed.steps
     assert whole <= total / 100

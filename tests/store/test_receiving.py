@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyninformer.jsonpath.extent import MOST_VALUES
+from dyninformer.jsonpath.json_bytes import MOST_VALUES
 from dyninformer.store.refused import UnusableObjectError, excerpt
 from dyninformer.store.store import Store
 from tests.store.objects import WIDGETS, add, held, widget

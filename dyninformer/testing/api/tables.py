@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from dyninformer.jsonpath import columns
+from dyninformer.jsonpath import cells
 from dyninformer.testing.api.builtin_columns import UNKNOWN, Age, printer_of
 from dyninformer.testing.api.encoding import encode
 from dyninformer.testing.api.metadata_only import (
@@ -174,7 +174,7 @@ class Tables:
             moment = match[1]
             found = known.get(moment)
             if found is None:
-                told = columns.cell(".t", "date", {"t": moment.decode()}, now=now) or UNKNOWN
+                told = cells.cell(".t", "date", {"t": moment.decode()}, now=now) or UNKNOWN
                 found = known[moment] = encode([told])[2:-2]
             return found
 
@@ -223,10 +223,10 @@ def _own_columns(resource: Resource) -> Columns:
 
 def _cell(column: Column, obj: Object) -> Any:
     """What a CRD's column shows; a date that is told as an age is kept as its moment."""
-    shown = columns.cell(column.path, column.type, obj)
+    shown = cells.cell(column.path, column.type, obj)
     if column.type != "date" or shown is None:
         return shown
-    return Age(columns.cell(column.path, "string", obj))
+    return Age(cells.cell(column.path, "string", obj))
 
 
 def _join(cells: list[Any]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.columns import check_column
+from dyninformer.jsonpath.cells import check_column
 from dyninformer.testing.cluster.resources import (
     ALL_VERBS,
     TERMINATING_VERBS,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.cache import ExpressionCache
-from dyninformer.jsonpath.document import decoded
-from dyninformer.jsonpath.evaluate import NO_VALUE, GoInt
-from dyninformer.jsonpath.kubectl import KubectlExpression, column, relaxed
+from dyninformer.jsonpath.compiling import Expression
+from dyninformer.jsonpath.evaluate import GoInt
+from dyninformer.jsonpath.json_bytes import decoded
+from dyninformer.jsonpath.kubectl import column, relaxed
+from dyninformer.jsonpath.path import expressions
 from dyninformer.jsonpath.printing import as_float, print_value, sprint
 
 _TIME = re.compile(
@@ -24,9 +25,6 @@ _TIME = re.compile(
 _INT64 = 1 << 63
 _LONGEST = _INT64 // 1_000_000_000
 _NO_VALUE = "<no value>"
-_parsed = ExpressionCache()
-
-Values: TypeAlias = list[Any]
 
 
 def check_column(path: str) -> None:
@@ -53,18 +51,9 @@ def cell(path: str, type: str, obj: Any, *, now: datetime | None = None) -> Any:
         groups = expression.groups(decoded(obj))
     except JSONPathError:
         return None
-    return cell_of(type, groups[0] if groups else [], now=now)
-
-
-def cell_of(type: str, found: Values, *, now: datetime | None = None) -> Any:
-    """The cell for what a column's path found, where several columns share a projection.
-
-    >>> cell_of("string", [{"replicas": 3}])
-    '{"replicas":3}'
-    """
-    if not found:
+    if not groups or not groups[0]:
         return None
-    value = found[0]
+    value = groups[0][0]
     if type == "string":
         return _NO_VALUE if value is None else print_value(value)
     return _typed(type, value, now)
@@ -146,40 +135,23 @@ def _two(large: int, unit: str, small: int, small_unit: str) -> str:
     return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"
 
 
-def selectable(path: str, obj: Any) -> str:
-    """The value of a selectable field for field selectors; "" where there is none.
-
-    JSONPathError where the API server fails: the path fails, or finds several values.
-
-    >>> selectable(".spec.color", {"spec": {"color": "blue"}})
-    'blue'
-    """
-    groups = _column(path).groups(decoded(obj))
-    if not groups or not groups[0]:
-        return ""
-    if len(groups) > 1 or len(groups[0]) > 1:
-        raise JSONPathError(f"the selectable field {path} has more than one value")
-    value = groups[0][0]
-    return "" if value is None or value is NO_VALUE else sprint(value)
-
-
 def custom_column(path: str, obj: Any) -> str:
     """The cell that ``kubectl get -o custom-columns`` shows for a path, in any spelling.
 
     >>> custom_column("metadata.labels", {"metadata": {"labels": {"a": "b"}}})
     'map[a:b]'
     """
-    groups = _parsed.get(relaxed, path).groups(decoded(obj))
-    shown = [visible(sprint(value)) for group in groups for value in group]
+    groups = expressions.get(relaxed, path).groups(decoded(obj))
+    shown = [_visible(sprint(value)) for group in groups for value in group]
     if not groups or not groups[0]:
         shown.insert(0, "<none>")
     return ",".join(shown)
 
 
-def visible(text: str) -> str:
-    """Text with what would move a terminal's cursor or change its colours made visible."""
+def _visible(text: str) -> str:
+    """A text with what would move a terminal's cursor or change its colours made visible."""
     return text.replace("\x1b", "^[").replace("\r", "\\r")
 
 
-def _column(path: str) -> KubectlExpression:
-    return _parsed.get(column, path)
+def _column(path: str) -> Expression:
+    return expressions.get(column, path)

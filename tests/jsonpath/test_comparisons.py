@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.comparing import Comparison
+from dyninformer.jsonpath.comparisons import Comparison
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.columns import age, cell, check_column, custom_column
+from dyninformer.jsonpath.cells import age, cell, check_column, custom_column
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
 

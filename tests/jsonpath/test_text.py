@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dyninformer.jsonpath.brackets import outside_brackets
+from dyninformer.jsonpath.text import outside_brackets
 
 
 @pytest.mark.parametrize(

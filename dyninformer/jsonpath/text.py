@@ -1,6 +1,8 @@
-"""Errors of construction: what is wrong, where, shown under the expression with a caret."""
+"""The text of an expression: what stands outside of its brackets, and where it is wrong."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from dyninformer.errors import JSONPathError
 
@@ -34,3 +36,23 @@ def _caret(source: str, column: int) -> list[str]:
     # A character that moves the cursor would put the caret in the wrong place.
     visible = "".join(char if char.isprintable() else " " for char in shown)
     return [f"  {before}{visible}{after}", "  " + " " * (len(before) + column - 1 - start) + "^"]
+
+
+def outside_brackets(text: str) -> Iterator[tuple[int, str]]:
+    """Each character outside of all brackets, and its place; within them quotes hide brackets.
+
+    >>> "".join(character for _, character in outside_brackets("{.a[?(@.b==']')].c}>=3"))
+    '>=3'
+    """
+    depth, quote = 0, ""
+    for at, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"" and depth:
+            quote = character
+        elif character in "[({":
+            depth += 1
+        elif character in "])}":
+            depth -= 1
+        elif not depth:
+            yield at, character

@@ -1,4 +1,4 @@
-"""Paths compared with a value by other operators than kubectl's ``=``."""
+"""Paths compared with a value: with ``=`` as kubectl waits, and with the other operators."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.brackets import outside_brackets
 from dyninformer.jsonpath.path import JSONPath
 from dyninformer.jsonpath.printing import sprint
+from dyninformer.jsonpath.text import outside_brackets
+from dyninformer.types import Values
 
 Compare: TypeAlias = Callable[[Any, Any], bool]
 
@@ -30,6 +31,58 @@ _UNITS: Final = {
     **{unit: Decimal(10) ** (3 * power) for power, unit in enumerate("kMGTPE", start=1)},
     **{f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", start=1)},
 }
+
+
+class PathCondition:
+    """A condition in kubectl's words: a path, and behind ``=`` the value it must have.
+
+    Without a value, finding anything is enough. Immutable, for use from any thread.
+
+    >>> running = PathCondition("{.status.phase}=Running")
+    >>> running.met({"status": {"phase": "Running"}}), running.met({"status": {}})
+    (True, False)
+    """
+
+    __slots__ = ("path", "text", "wanted")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        expression, *values = _split(text)
+        if not expression:
+            raise JSONPathError("the condition is empty; write one as {.status.phase}=Running")
+        if len(values) > 1:
+            raise JSONPathError(
+                f"{text}: more than one value; write a condition as {{.status.phase}}=Running"
+            )
+        self.path = JSONPath.relaxed(expression)
+        self.wanted = values[0].strip("'\"") if values else None
+        if self.wanted == "":
+            raise JSONPathError(f"{text}: no value behind '='; leave it out to wait for any")
+
+    def met(self, obj: Any) -> bool:
+        """Whether an object, a dict or JSON bytes, meets the condition.
+
+        JSONPathError where kubectl gives up: the path fails or finds several values, or an
+        object or a list is to equal a value.
+        """
+        found = _only_value(self.path, obj, self.text)
+        if self.wanted is None or not found:
+            return bool(found)
+        return _printed(found[0], self.text) == self.wanted.strip()
+
+    def __repr__(self) -> str:
+        return f"PathCondition({self.text!r})"
+
+
+def _split(text: str) -> list[str]:
+    """The text cut at each ``=`` that is not one of two."""
+    parts = [""]
+    for piece in re.findall("==|=|[^=]+", text):
+        if piece == "=":
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return parts
 
 
 class Comparison:
@@ -67,21 +120,16 @@ class Comparison:
 
         JSONPathError if the path fails, or finds several values, an object or a list.
         """
-        groups = self.path.groups(obj)
-        if not groups or not groups[0]:
+        found = _only_value(self.path, obj, self.text)
+        if not found:
             return False
-        if len(groups) > 1 or len(groups[0]) > 1:
-            raise JSONPathError(f"{self.text}: the path finds more than one value")
-        value = groups[0][0]
-        if isinstance(value, dict | list):
-            raise JSONPathError(f"{self.text}: the path finds an object or a list, not a value")
-        found = sprint(value).strip()
-        left, right = _worth(found), _worth(self._wanted)
+        text = _printed(found[0], self.text)
+        left, right = _worth(text), _worth(self._wanted)
         if left is not None and right is not None:
             return self._compare(left, right)
         if (left is None) != (right is None):
             return self.operator == "!="
-        return self._compare(found, self._wanted)
+        return self._compare(text, self._wanted)
 
     def __repr__(self) -> str:
         return f"Comparison({self.text!r})"
@@ -107,3 +155,19 @@ def _worth(text: str) -> Decimal | None:
     if found is None:
         return None
     return Decimal(found["number"]) * _UNITS.get(found["unit"], Decimal(1))
+
+
+def _only_value(path: JSONPath, obj: Any, condition: str) -> Values:
+    """What the path finds: one value, or none; JSONPathError where it is more."""
+    groups = path.groups(obj)
+    if not groups or not groups[0]:
+        return []
+    if len(groups) > 1 or len(groups[0]) > 1:
+        raise JSONPathError(f"{condition}: the path finds more than one value")
+    return groups[0]
+
+
+def _printed(value: Any, condition: str) -> str:
+    if isinstance(value, dict | list):
+        raise JSONPathError(f"{condition}: the path finds an object or a list, not a value")
+    return sprint(value).strip()

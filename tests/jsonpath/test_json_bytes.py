@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyninformer.jsonpath.extent import (
+from dyninformer.jsonpath.json_bytes import (
     DEEPEST,
     MOST_VALUES,
     Brackets,
