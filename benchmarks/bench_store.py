@@ -59,14 +59,14 @@ class StoreCache:
         """A relist."""
         relist, store = self.store.relist(), self.store
         for at, data in enumerate(objects):
-            relist.add(store.receive(data))
+            relist.add([store.receive(data)])
             if at % 500 == 0:
                 rest()
         relist.swap(first=True)
 
     def update(self, data: bytes) -> None:
         """One event."""
-        self.store.apply("MODIFIED", self.store.receive(data))
+        self.store.apply([("MODIFIED", self.store.receive(data))])
 
     def read(self, key: str) -> Any:
         """Decompressed and decoded."""

@@ -28,8 +28,8 @@ from dyninformer.reflectors import Reflectors, Tweak, WatchErrorHandler
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shared import Shared
 from dyninformer.store import store as room
-from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
+from dyninformer.store.decide import Deltas
 from dyninformer.threads import Deadline, runs_for
 from dyninformer.types import Names, Object
 from dyninformer.waiting import Written, wait_for, wait_for_version
@@ -283,6 +283,6 @@ class SharedIndexInformer:
 
     # -- inside --------------------------------------------------------------------------
 
-    def _publish(self, changes: Changes) -> None:
+    def _publish(self, changes: Deltas) -> None:
         """Under the store's lock: what changed goes to the handlers' queues."""
         self._dispatcher.publish(changes)

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError
-from dyninformer.store.rows import Columns, Rows, frame, rows_of
-from dyninformer.store.selecting import Selector, matching
-from dyninformer.store.snapshot import View
+from dyninformer.store.snapshot import Columns, Rows, Selector, View, frame, matching, rows_of
 from dyninformer.store.store import Store
 from dyninformer.types import Names, Object, Objects
 

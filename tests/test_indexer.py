@@ -28,7 +28,7 @@ def room() -> Store:
     store = Store(WIDGETS, indexers={"color": "{.colors[*]}"})
     relist = store.relist()
     for obj in (widget("a", "red"), widget("b", "red", "blue"), widget("c")):
-        relist.add(store.receive(msgspec.json.encode(obj)))
+        relist.add([store.receive(msgspec.json.encode(obj))])
     relist.swap(first=True)
     return store
 

@@ -41,7 +41,7 @@ def certificate(namespace: str, name: str, issuer: str = "ca", **labels: str) ->
 def filled(store: Store, *objects: dict[str, Any]) -> Store:
     """The store, with these objects added."""
     for obj in objects:
-        store.apply("ADDED", store.receive(msgspec.json.encode(obj)))
+        store.apply([("ADDED", store.receive(msgspec.json.encode(obj)))])
     return store
 
 
@@ -200,7 +200,7 @@ def test_what_an_index_finds_is_of_one_moment(shared: bool) -> None:
         moved, gone = certificate("prod", "b", "other"), certificate("prod", "c")
         for obj, kind in ((moved, "MODIFIED"), (gone, "DELETED")):
             obj["metadata"]["resourceVersion"] = "8"
-            store.apply(kind, store.receive(msgspec.json.encode(obj)))  # type: ignore[arg-type]
+            store.apply([(kind, store.receive(msgspec.json.encode(obj)))])  # type: ignore[list-item]
 
     codec.acts.append(change)
     lister = GenericLister(store, lambda: True)

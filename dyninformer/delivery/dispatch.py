@@ -29,7 +29,7 @@ from dyninformer.delivery.stream import EventStream
 from dyninformer.delivery.worker import Worker
 from dyninformer.errors import StoppedError
 from dyninformer.metrics import NO_METRICS, Metrics
-from dyninformer.store.changes import Change, Run
+from dyninformer.store.decide import Delta, LiveDeltas
 from dyninformer.store.store import Store
 from dyninformer.threads import Deadline, Flag, in_forked_child, runs_for, spawn
 from dyninformer.types import Names
@@ -224,14 +224,14 @@ class Dispatcher:
         self._aside = _Aside(self._follow_up)
         in_forked_child(self, _stopped=True, _subscribers=(), _wanted=set, _starts_due=False)
 
-    def publish(self, changes: Sequence[Change]) -> None:
+    def publish(self, changes: Sequence[Delta]) -> None:
         """Queue changes for all who are there. With the lock held; at least one change.
 
         Whatever goes wrong for one of them harms neither the others nor who publishes: that one
         catches up as soon as it can.
         """
         # A walk is shared: ten handlers cost no more memory than one (S21).
-        walk = None if type(changes) is Run or len(changes) == 1 else ChangesWalk(changes)
+        walk = None if type(changes) is LiveDeltas or len(changes) == 1 else ChangesWalk(changes)
         behind = False
         for subscriber in self._subscribers:
             queue = subscriber.queue

@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from dyninformer.delivery.queue import Step
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.changes import Change as StoreChange
-from dyninformer.store.changes import Payload
-from dyninformer.store.codec import Codec
+from dyninformer.store.codec import Codec, Entry
+from dyninformer.store.decide import Delta
 from dyninformer.types import Object
 
 
@@ -51,7 +50,7 @@ class Event:
         self,
         gvr: GroupVersionResource,
         codec: Codec,
-        step: StoreChange,
+        step: Delta,
         decoded: Object | None = None,
     ) -> None:
         self._gvr = gvr
@@ -59,8 +58,8 @@ class Event:
         self._step = step
         self._object = decoded
         self._old: Object | None = None
-        self._now: Payload
-        self._was: Payload | None = None
+        self._now: Entry
+        self._was: Entry | None = None
         if step.new is None:
             assert step.old is not None  # noqa: S101 - no change is without both
             self._type = EventType.DELETED

@@ -11,8 +11,8 @@ from dyninformer.delivery.queue import HandlerQueue, Step
 from dyninformer.jsonpath import JSONPath, Projection
 from dyninformer.options import checked_resync
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.changes import Change, Fresh
 from dyninformer.store.codec import Codec, read
+from dyninformer.store.decide import Delta, LiveUpdate
 from dyninformer.threads import Flag, in_forked_child
 from dyninformer.types import Object
 
@@ -87,21 +87,21 @@ class Handler:
         hears = self._projection is None and bool(self.on_update or self.on_event)
         return period if hears else 0.0
 
-    def tell(self, step: Change, gvr: GroupVersionResource, codec: Codec, stopped: Stop) -> None:
+    def tell(self, step: Delta, gvr: GroupVersionResource, codec: Codec, stopped: Stop) -> None:
         """Call what the step is for. Whatever a callback raises comes through.
 
         ``stopped`` is asked as the last thing before a callback, after all that takes time. A
         callback that begins between the question and a removal's return cannot be told from one
         that began before and has not yet got to its first line (S11).
         """
-        if not self.takes_dicts or type(step) is not Fresh:
+        if not self.takes_dicts or type(step) is not LiveUpdate:
             self._tell_event(Event(gvr, codec, step), step, codec, stopped)
         elif self.on_update is not None:  # what nearly every step is
             old, new = read(step.old_plain), read(step.new_plain)
             if not stopped():
                 self.on_update(old, new)
 
-    def _tell_event(self, event: Event, step: Change, codec: Codec, stopped: Stop) -> None:
+    def _tell_event(self, event: Event, step: Delta, codec: Codec, stopped: Stop) -> None:
         if not self._listens(event.type):
             return
         if self._selective:
@@ -132,7 +132,7 @@ class Handler:
             return self.on_delete is not None
         return self.on_update is not None or self._filter is not None
 
-    def _admitted(self, event: Event, step: Change, codec: Codec, stopped: Stop) -> Event | None:
+    def _admitted(self, event: Event, step: Delta, codec: Codec, stopped: Stop) -> Event | None:
         """The event as this handler is to hear it, None if it is not."""
         old, new = step.old, step.new
         if self._filter is not None and stopped():
@@ -148,10 +148,10 @@ class Handler:
             was, now = event.old, event.object
             knew, admits = self._filter(was or {}), self._filter(now)
             if not knew:
-                entered = Change(step.key, None, new)
+                entered = Delta(step.key, None, new)
                 return Event(event.gvr, codec, entered, now) if admits else None
             if not admits:
-                return Event(event.gvr, codec, Change(step.key, old, None), was)
+                return Event(event.gvr, codec, Delta(step.key, old, None), was)
         if self._projection is None:
             return event
         rows = self._projection.rows
@@ -163,7 +163,7 @@ def _call(callback: OnObject, obj: Object, stopped: Stop) -> None:
         callback(obj)
 
 
-def _told(event: Event, step: Change, codec: Codec) -> Object:
+def _told(event: Event, step: Delta, codec: Codec) -> Object:
     """By which state a filter tells whether the handler is to know of what is new or gone.
 
     Of a deletion that was merged with updates that is not the last state, but the one that the

@@ -10,7 +10,8 @@ from enum import Enum
 from itertools import count
 from typing import Final, TypeAlias, TypeGuard
 
-from dyninformer.store.changes import Change, Fresh, Payload
+from dyninformer.store.codec import Entry
+from dyninformer.store.decide import Delta, LiveUpdate
 from dyninformer.store.snapshot import View
 from dyninformer.store.store import Store
 from dyninformer.threads import in_forked_child, lock_timeout
@@ -19,10 +20,10 @@ Keys: TypeAlias = Sequence[str]
 Positions: TypeAlias = dict[str, int]
 
 
-class Step(Change, frozen=True, gc=False):
+class Step(Delta, frozen=True, gc=False):
     """A change that is not the store's own: a replay of what is held, or several merged."""
 
-    last: Payload | None = None
+    last: Entry | None = None
     """Of a deletion that was merged with updates: the last state, newer than ``old``."""
     sync: bool = False
     """A resync: nothing changed."""
@@ -45,7 +46,7 @@ class Walk:
     def __len__(self) -> int:
         raise NotImplementedError
 
-    def step(self, at: int) -> Change:
+    def step(self, at: int) -> Delta:
         """The step at this place."""
         raise NotImplementedError
 
@@ -69,7 +70,7 @@ class ChangesWalk(Walk):
 
     __slots__ = ("_changes",)
 
-    def __init__(self, changes: Sequence[Change]) -> None:
+    def __init__(self, changes: Sequence[Delta]) -> None:
         super().__init__()
         self._changes = changes
 
@@ -81,11 +82,11 @@ class ChangesWalk(Walk):
         """It is a first state: each step adds another key."""
         return self._changes[0].initial
 
-    def step(self, at: int) -> Change:
+    def step(self, at: int) -> Delta:
         """The change at this place."""
         return self._changes[at]
 
-    def steps(self) -> Sequence[Change]:
+    def steps(self) -> Sequence[Delta]:
         """All of them."""
         return self._changes
 
@@ -108,13 +109,13 @@ class ViewWalk(Walk):
     def __len__(self) -> int:
         return len(self._view)
 
-    def step(self, at: int) -> Change:
+    def step(self, at: int) -> Delta:
         """The object at this place."""
         key = self.keys()[at]
         payload = self._view.get(key)
         if self._sync:
             return Step(key, payload, payload, sync=True)
-        return Change(key, None, payload, initial=True)
+        return Delta(key, None, payload, initial=True)
 
     def keys(self) -> Keys:
         """The keys of the view, put together by who first walks, not by who makes the walk."""
@@ -123,7 +124,7 @@ class ViewWalk(Walk):
         return self._keys
 
 
-def merged(first: Change, then: Change) -> Change | None:
+def merged(first: Delta, then: Delta) -> Delta | None:
     """The one step that two of a key come to; None if they come to nothing (S20).
 
     It leads from what the handler was told before ``first`` to what ``then`` tells.
@@ -141,12 +142,12 @@ def merged(first: Change, then: Change) -> Change | None:
     )
 
 
-def _may_be_another(step: Change) -> bool:
+def _may_be_another(step: Delta) -> bool:
     return step.recreated or (isinstance(step, Step) and step.uids_unknown)
 
 
 Start: TypeAlias = Callable[[], None]
-Missed: TypeAlias = dict[str, Change]
+Missed: TypeAlias = dict[str, Delta]
 Reached: TypeAlias = list[Callable[[], None]]
 
 
@@ -188,14 +189,14 @@ class HandlerQueue(ABC):
 
     def __init__(self, store: Store, consumer: Consumer, *, initial: bool = True) -> None:
         self.closed = False  # set once, by whoever closes; read by anybody
-        self.wants_plain = False  # its consumer reads `Fresh` changes; set before there are any
+        self.wants_plain = False  # its consumer reads a `LiveUpdate`; set before there are any
         self._store = store
         self._initial = initial
         self._consumer = consumer
         self._bell = threading.Lock()  # while the consumer waits, it is held; to ring is to release
         self._bell.acquire()
         self._start_consumer: Start = _nobody
-        self._hand: Change | None = None  # the consumer's: the head that it was given
+        self._hand: Delta | None = None  # the consumer's: the head that it was given
         self._missed: Missed = {}
         self._late: Reached = []  # what to call once all that was missed is queued, and handled
         in_forked_child(self, then=HandlerQueue._end_in_child)
@@ -204,7 +205,7 @@ class HandlerQueue(ABC):
         """Say how to get a consumer when there is none; called under the lock, must not wait."""
         self._start_consumer = start
 
-    def put(self, changes: Sequence[Change]) -> None:
+    def put(self, changes: Sequence[Delta]) -> None:
         """Take changes one by one. Raises once all are queued or missed."""
         plain = self.wants_plain and self.backlog < _SHORT
         failure: BaseException | None = None
@@ -269,14 +270,14 @@ class HandlerQueue(ABC):
             while self._late and not self._missed:
                 self.mark(self._late.pop(0))
 
-    def _take(self, change: Change, plain: bool) -> None:
+    def _take(self, change: Delta, plain: bool) -> None:
         """Queue one change; if that raises it is missed, and nothing else has changed."""
         key = change.key
-        step: Change | None = change
+        step: Delta | None = change
         if self._missed and key in self._missed:
             step = merged(self._missed[key], change)
             del self._missed[key]
-        elif not plain and type(change) is Fresh:
+        elif not plain and type(change) is LiveUpdate:
             step = change.packed()
         if step is None:
             return
@@ -343,7 +344,7 @@ class HandlerQueue(ABC):
         self._empty()
 
     @abstractmethod
-    def head(self) -> Change | None:
+    def head(self) -> Delta | None:
         """What is to be told next; None if there is nothing now. It is no longer merged."""
 
     @abstractmethod
@@ -365,7 +366,7 @@ class HandlerQueue(ABC):
         """The number of queued steps that are not yet handled."""
 
     @abstractmethod
-    def _append(self, change: Change) -> None:
+    def _append(self, change: Delta) -> None:
         """Queue a change. If it raises, nothing has changed; so it is with the next."""
 
     @abstractmethod
@@ -389,7 +390,7 @@ def _nobody() -> None:
     """A stream's consumer comes by itself."""
 
 
-Item: TypeAlias = Change | Walk | Mark
+Item: TypeAlias = Delta | Walk | Mark
 
 
 class OrderedQueue(HandlerQueue):
@@ -409,14 +410,14 @@ class OrderedQueue(HandlerQueue):
         self._walked = 0  # the consumer's
         self._at = 0  # the consumer's: its place in the walk that is the first item
 
-    def head(self) -> Change | None:
+    def head(self) -> Delta | None:
         """The first item, or the step of a walk."""
         if self._hand is not None:
             return self._hand
         items = self._items
         while items and not self.closed:
             item = items[0]
-            if isinstance(item, Change):
+            if isinstance(item, Delta):
                 self._hand = item
                 return item
             if isinstance(item, Walk):
@@ -455,7 +456,7 @@ class OrderedQueue(HandlerQueue):
         """The last step of some walk was not yet handled."""
         return self._walks > self._walked
 
-    def _append(self, change: Change) -> None:
+    def _append(self, change: Delta) -> None:
         self._items.append(change)
         self._queued += 1
 
@@ -478,7 +479,7 @@ class OrderedQueue(HandlerQueue):
         self._items = deque()
 
 
-Overrides: TypeAlias = dict[str, Change | None]
+Overrides: TypeAlias = dict[str, Delta | None]
 
 
 class _Progress:
@@ -495,7 +496,7 @@ class _Progress:
         self.overrides: Overrides = {}
         self.skipped = 0
 
-    def absorb(self, change: Change) -> bool:
+    def absorb(self, change: Delta) -> bool:
         """Merge the change into a step that is still to come, if there is one of its key."""
         held = self.coming(change.key)
         if held is None:
@@ -503,7 +504,7 @@ class _Progress:
         self.override(change.key, merged(held, change))
         return True
 
-    def coming(self, key: str) -> Change | None:
+    def coming(self, key: str) -> Delta | None:
         """The step of a key that is still to come."""
         at = self.walk.position(key)
         if at is None or at < self.at:
@@ -512,12 +513,12 @@ class _Progress:
             return self.overrides[key]
         return self.walk.step(at)
 
-    def override(self, key: str, step: Change | None) -> None:
+    def override(self, key: str, step: Delta | None) -> None:
         """Put another step in a key's place, which is still to come."""
         self.overrides[key] = step
         self.skipped += step is None
 
-    def pass_skipped(self) -> Change | None:
+    def pass_skipped(self) -> Delta | None:
         """The next step to tell, after those that are not told; None at the end."""
         while self.at < len(self.walk):
             step = self.walk.step(self.at)
@@ -537,7 +538,7 @@ class _Progress:
 
 Place: TypeAlias = str | Mark | _Progress
 Walks: TypeAlias = list[_Progress]
-Pending: TypeAlias = "OrderedDict[Place, Change | Mark | _Progress]"
+Pending: TypeAlias = "OrderedDict[Place, Delta | Mark | _Progress]"
 
 
 class CoalescingQueue(HandlerQueue):
@@ -554,7 +555,7 @@ class CoalescingQueue(HandlerQueue):
         self._walks: Walks = []  # those in _pending
         self._marks = 0  # the number of those in _pending
 
-    def head(self) -> Change | None:
+    def head(self) -> Delta | None:
         """The first place's step, which from now on is not merged."""
         if self._hand is not None:
             return self._hand
@@ -563,7 +564,7 @@ class CoalescingQueue(HandlerQueue):
             while pending and not self.closed:
                 place = next(iter(pending))
                 item = pending[place]
-                if isinstance(item, Change):
+                if isinstance(item, Delta):
                     self._hand = item
                     return item
                 if isinstance(item, _Progress):
@@ -586,7 +587,7 @@ class CoalescingQueue(HandlerQueue):
                 del self._pending[self._hand.key]
             self._hand = None
 
-    def _is_pending(self, hand: Change | None) -> TypeGuard[Change]:
+    def _is_pending(self, hand: Delta | None) -> TypeGuard[Delta]:
         """The hand stands in a place of its own; else it is a walk's, or was changed again."""
         return hand is not None and self._pending.get(hand.key) is hand
 
@@ -603,10 +604,10 @@ class CoalescingQueue(HandlerQueue):
         """The last step of some walk was not yet handled."""
         return bool(self._walks)
 
-    def _append(self, change: Change) -> None:
+    def _append(self, change: Delta) -> None:
         pending = self._pending
         held = pending.get(change.key)
-        if isinstance(held, Change) and held is not self._hand:
+        if isinstance(held, Delta) and held is not self._hand:
             self._replace(change.key, merged(held, change))
             return
         if any(walk.absorb(change) for walk in self._walks):
@@ -615,7 +616,7 @@ class CoalescingQueue(HandlerQueue):
             del pending[change.key]  # being told: what follows has a place of its own
         pending[change.key] = change
 
-    def _replace(self, key: str, step: Change | None) -> None:
+    def _replace(self, key: str, step: Delta | None) -> None:
         if step is None:
             del self._pending[key]
         else:
@@ -630,7 +631,7 @@ class CoalescingQueue(HandlerQueue):
         moved = [
             (held.key, merged(held, step))
             for held in self._pending.values()
-            if isinstance(held, Change) and held is not self._hand
+            if isinstance(held, Delta) and held is not self._hand
             if (step := progress.coming(held.key)) is not None
         ]  # nothing has changed yet, should that have raised
         self._walks.append(progress)

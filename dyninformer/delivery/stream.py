@@ -8,7 +8,7 @@ from typing import Self
 
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.queue import HandlerQueue
-from dyninformer.store.changes import Change
+from dyninformer.store.decide import Delta
 from dyninformer.store.store import Store
 from dyninformer.threads import Deadline
 
@@ -76,7 +76,7 @@ class EventStream:
         self._given = True
         return event
 
-    def _step(self, timeout: float | None) -> Change | None:
+    def _step(self, timeout: float | None) -> Delta | None:
         """What is to be told next, when it is there; None at the timeout, or at the end."""
         if self._waits:
             raise RuntimeError(
@@ -93,7 +93,7 @@ class EventStream:
         finally:
             self._waits = False
 
-    def _wait(self, timeout: float | None) -> Change | None:
+    def _wait(self, timeout: float | None) -> Delta | None:
         queue, deadline = self._queue, Deadline(timeout)
         while not queue.closed:
             woken = queue.wait(deadline.left)

@@ -1,1 +1,1 @@
-"""What is known: entries, indexes, paths and selectors."""
+"""What is known of one resource: entries, indexes, and what changes them."""

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+from functools import cache
 from itertools import islice
-from threading import RLock
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from dyninformer.store.changes import Change, Changes, InitialChanges, Payload
-from dyninformer.store.codec import SAMPLE_SIZE, Codec
-from dyninformer.store.holdings import ByNamespace, Failed, Holdings, Indexes
-from dyninformer.store.indexers import Row, enter_rows
-from dyninformer.store.receiving import Received
-from dyninformer.store.steps import Deciding, Step, Steps
-from dyninformer.store.trimming import WORTH_IT, give_back_memory
+from dyninformer.store.codec import SAMPLE_SIZE, Entry
+from dyninformer.store.decide import Decider, Delta, Deltas, InitialDeltas, Write, Writes, new_row
+from dyninformer.store.indexes import enter_rows
+from dyninformer.types import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-Told: TypeAlias = list[Change]
+    from dyninformer.store.codec import IndexRow
+    from dyninformer.store.indexes import IndexList
+    from dyninformer.store.receive import Received
+    from dyninformer.store.snapshot import ByNamespace
+    from dyninformer.store.store import Store
 
-
-class Owner(Protocol):
-    """What a relist needs of its store."""
-
-    codec: Codec
-    lock: RLock
-    holdings: Holdings
-    failed: Failed
-
-    def learn(self, sample: Callable[[], list[Payload]]) -> None:
-        """Train the codec on the sample, unless that is done, and pack what is held again."""
-
-    def tell(self, changes: Changes) -> None:
-        """Tell the changes; called with the lock held."""
-
-    def count(self, changes: Changes) -> None:
-        """Count what was told; called without the lock."""
+_WORTH_IT: Final = 10_000
+"""Objects that came new by one relist: with fewer there is little memory to give back."""
 
 
 class Relist:
@@ -45,81 +33,81 @@ class Relist:
 
     What is equal to what is held (S14) is only marked as present; the rest is packed and kept
     here, with its indexes. To throw it away, drop it: nothing of the store has changed before
-    ``swap``.
+    `swap`.
     """
 
-    def __init__(self, store: Owner, scope: str) -> None:
+    def __init__(self, store: Store, scope: str) -> None:
         self._store = store
         self._scope = scope
-        self._deciding = Deciding(store.codec)
-        self._present: set[str] = set()  # held, and to stay as it is
-        self._failed: dict[str, str] = {}  # on what the transform failed, and why
-        self._gone: set[str] = set()  # held, and said to be gone or not wanted
+        self._decider = Decider(store.codec)
+        self._present: set[Key] = set()  # held, and to stay as it is
+        self._failed: dict[Key, str] = {}  # on what the transform failed, and why
+        self._gone: set[Key] = set()  # held, and said to be gone or not wanted
         self._deletes_missing = True
-        self._new: dict[str, Payload] = {}  # in list order: what is not held, and what changes
-        self._updates: dict[str, Step] = {}  # of those, what changes
-        self._plain: set[str] = set()  # of those, what was packed without a dictionary
+        self._new: dict[Key, Entry] = {}  # in list order: what is not held, and what changes
+        self._updates: dict[Key, Write] = {}  # of those, what changes
+        self._plain: set[Key] = set()  # of those, what was packed without a dictionary
         self._size = 0  # once it is swapped in
         self._index_anew()
 
-    def add(self, received: Received) -> None:
-        """Take an object of the new state; of two of one key the later counts."""
+    def add(self, several: Iterable[Received]) -> None:
+        """Take objects of the new state; of two of one key the later counts.
+
+        A batch of what is new, as all is at first, goes a shorter way.
+        """
+        if self._store.codec.wants_sample:
+            for received in several:
+                self._add_one(received)
+            return
+        new, functions = self._new, self._functions
+        # Only this thread adds to the scope: what is empty stays so.
+        entry_of = self._store.entries.get_of if self._store.entries.count else None
+        fresh: dict[Key, bytes] = {}
+        rows: list[IndexRow] = []
+        for received in several:
+            key, data = received.key, received.data
+            if (
+                data is None
+                or received.identity is not None
+                or received.functions is not functions
+                or key in new
+                or key in fresh
+                or (entry_of is not None and entry_of(received.namespace, key) is not None)
+            ):
+                self._add_fresh(fresh, rows)
+                fresh, rows = {}, []
+                self._add_one(received)
+            else:
+                fresh[key] = data
+                rows.append(received.row)
+        self._add_fresh(fresh, rows)
+
+    def _add_one(self, received: Received) -> None:
         key = received.key
         if key in self._new:
             self._take_back(key)
-        held, data = self._store.holdings.get_of(received.namespace, key), received.data
+        current, data = self._store.entries.get_of(received.namespace, key), received.data
         if self._failed:
             self._failed.pop(key, None)
         if data is None:
             if received.failure:
                 self._failed[key] = received.failure
-            if received.failure and held and not self._deciding.is_another(received, held):
+            if received.failure and current and not self._decider.is_another(received, current):
                 self.keep(key)
             else:
-                self._drop(key, held)
+                self._drop(key, current)
             return
-        if held is None:
+        if current is None:
             self._new[key] = self._store.codec.pack(data, received.identity)
-            indexing = self._indexing
-            row = received.row if received.indexing is indexing else indexing.row_of(data)
-            enter_rows(self._indexes, [key], [row])
-        elif not self._compare(received, held):
+            enter_rows(self._indexes, [key], [new_row(received, data, self._functions)])
+        elif not self._compare(received, current):
             return
         if self._store.codec.wants_sample:
             self._plain.add(key)
             if len(self._new) >= SAMPLE_SIZE:
                 self._learn()
 
-    def add_all(self, several: Iterable[Received]) -> None:
-        """``add`` for each of a batch; what is new, as all is at first, goes a shorter way."""
-        if self._store.codec.wants_sample:
-            for received in several:
-                self.add(received)
-            return
-        new, indexing = self._new, self._indexing
-        # Only this thread adds to the scope: what is empty stays so.
-        held = self._store.holdings.get_of if self._store.holdings.count else None
-        fresh: dict[str, bytes] = {}
-        rows: list[Row] = []
-        for received in several:
-            key, data = received.key, received.data
-            if (
-                data is None
-                or received.identity is not None
-                or received.indexing is not indexing
-                or key in new
-                or key in fresh
-                or (held is not None and held(received.namespace, key) is not None)
-            ):
-                self._add_fresh(fresh, rows)
-                fresh, rows = {}, []
-                self.add(received)
-            else:
-                fresh[key] = data
-                rows.append(received.row)
-        self._add_fresh(fresh, rows)
-
-    def _add_fresh(self, fresh: dict[str, bytes], rows: list[Row]) -> None:
+    def _add_fresh(self, fresh: dict[Key, bytes], rows: list[IndexRow]) -> None:
         """Take what is held nowhere, by key, and its index values."""
         self._new.update(zip(fresh, self._store.codec.pack_all(fresh.values()), strict=True))
         enter_rows(self._indexes, tuple(fresh), rows)
@@ -129,11 +117,11 @@ class Relist:
         self._failed.pop(received.key, None)
         if received.key in self._new:
             self._take_back(received.key)
-        self._drop(received.key, self._store.holdings.get(received.key))
+        self._drop(received.key, self._store.entries.get(received.key))
 
-    def keep(self, key: str) -> None:
+    def keep(self, key: Key) -> None:
         """Count a key as present, in whatever state is held: its object is unusable (S32)."""
-        if key not in self._new and self._store.holdings.get(key) is not None:
+        if key not in self._new and self._store.entries.get(key) is not None:
             self._present.add(key)
             self._gone.discard(key)
 
@@ -150,110 +138,109 @@ class Relist:
         self._swap(first)
         self._size, added = len(self), len(self._new)
         self._new, self._updates, self._present = {}, {}, set()
-        if added >= WORTH_IT:
+        if added >= _WORTH_IT:
             give_back_memory()
 
     def _swap(self, first: bool) -> None:
         store = self._store
         self._pack_plain()
         while True:
-            if self._indexing is not store.holdings.indexing:
+            if self._functions is not store.entries.functions:
                 self._index_again()
             deletes = self._deletes()
-            changes = self._changes(deletes, first)
+            deltas = self._deltas(deletes, first)
             added = self._added()
             with store.lock:
-                if self._indexing is not store.holdings.indexing:
+                if self._functions is not store.entries.functions:
                     continue  # an index was added in between
-                for step in deletes:
-                    store.holdings.make(step)
-                for step in self._updates.values():
-                    store.holdings.make(step)
-                store.holdings.adopt(added, self._indexes)
-                store.failed.replace(self._scope, self._failed)
-                store.tell(changes)
+                for write in deletes:
+                    store.entries.write(write)
+                for write in self._updates.values():
+                    store.entries.write(write)
+                store.entries.adopt(added, self._indexes)
+                store.untransformed.replace(self._scope, self._failed)
+                if deltas:
+                    store.on_changes(deltas)
             break
-        store.count(changes)
+        store.count(deltas)
 
     def __len__(self) -> int:
         """The number of objects in the new state, as far as it is known yet."""
         return self._size or len(self._present) + len(self._new)
 
-    def _compare(self, received: Received, held: Payload) -> bool:
+    def _compare(self, received: Received, current: Entry) -> bool:
         """Take an object of a held key; whether it is another than the held one."""
         key = received.key
         self._gone.discard(key)
-        step = self._deciding.kept(received, held, self._indexing, live=False)
-        if step is None or step.change.new is None:
+        write = self._decider.kept(received, current, self._functions, live=False)
+        if write is None or write.delta.new is None:
             self._present.add(key)
             return False
         self._present.discard(key)
-        self._updates[key] = step
-        self._new[key] = step.change.new
+        self._updates[key] = write
+        self._new[key] = write.delta.new
         return True
 
-    def _drop(self, key: str, held: Payload | None) -> None:
+    def _drop(self, key: Key, current: Entry | None) -> None:
         self._present.discard(key)
-        if held is not None:
+        if current is not None:
             self._gone.add(key)
 
     def _take_back(self, key: str) -> None:
-        payload = self._new.pop(key)
+        entry = self._new.pop(key)
         self._plain.discard(key)
         if self._updates.pop(key, None) is None:
-            row = self._indexing.held(self._store.codec.plain(payload))[1]
+            row = self._functions.read_accepted(self._store.codec.plain(entry))[1]
             for index, values in zip(self._indexes, row, strict=True):
                 index.replace(key, values, [])
 
-    def _deletes(self) -> Steps:
-        """The steps for what is held and not in the new state."""
-        entries = self._store.holdings.entries
+    def _deletes(self) -> Writes:
+        """The writes for what is held and not in the new state."""
+        entries = self._store.entries.by_namespace
         namespaces = [self._scope] if self._scope else list(entries)
-        steps: Steps = []
+        writes: Writes = []
         for namespace in namespaces:
             # Only this thread adds and removes keys of the scope: it may walk without the lock.
-            for key, held in entries.get(namespace, {}).items():
+            for key, entry in entries.get(namespace, {}).items():
                 if key in self._present or key in self._new:
                     continue
                 if key in self._gone or self._deletes_missing:
-                    step = self._deciding.missing(namespace, key, held, self._indexing)
-                    steps.append(step)
-        return steps
+                    write = self._decider.missing(namespace, key, entry, self._functions)
+                    writes.append(write)
+        return writes
 
-    def _changes(self, deletes: Steps, first: bool) -> Changes:
+    def _deltas(self, deletes: Writes, first: bool) -> Deltas:
         if first and not deletes and not self._updates:
-            return InitialChanges(self._new)
-        changes: Told = [step.change for step in deletes]
-        for key, payload in self._new.items():
-            step = self._updates.get(key)
-            changes.append(
-                Change(key, None, payload, initial=first) if step is None else step.change
-            )
-        return changes
+            return InitialDeltas(self._new)
+        deltas: list[Delta] = [write.delta for write in deletes]
+        for key, entry in self._new.items():
+            write = self._updates.get(key)
+            deltas.append(Delta(key, None, entry, initial=first) if write is None else write.delta)
+        return deltas
 
     def _added(self) -> ByNamespace:
         """What is not held yet, as the store keeps it."""
         added: ByNamespace = {}
-        for key, payload in self._new.items():
+        for key, entry in self._new.items():
             if key not in self._updates:
-                added.setdefault(key.rpartition("/")[0], {})[key] = payload
+                added.setdefault(key.rpartition("/")[0], {})[key] = entry
         return added
 
     # Indexes.
 
     def _index_anew(self) -> None:
-        self._indexing = self._store.holdings.indexing
-        self._indexes: Indexes = self._indexing.new_indexes()
+        self._functions = self._store.entries.functions
+        self._indexes: IndexList = self._functions.new_indexes()
 
     def _index_again(self) -> None:
         """The store's index functions are others by now: ask those."""
         self._index_anew()
         plain = self._store.codec.plain
-        for key, payload in self._new.items():
+        for key, entry in self._new.items():
             if key not in self._updates:
-                enter_rows(self._indexes, [key], [self._indexing.row_of(plain(payload))])
-        for key, step in self._updates.items():
-            self._updates[key] = self._deciding.again(step, self._indexing)
+                enter_rows(self._indexes, [key], [self._functions.row_of(plain(entry))])
+        for key, write in self._updates.items():
+            self._updates[key] = self._decider.again(write, self._functions)
 
     # Compression.
 
@@ -266,10 +253,29 @@ class Relist:
         if self._store.codec.wants_sample:
             return
         for key in self._plain:
-            payload = self._store.codec.repacked(self._new[key])
-            self._new[key] = payload
-            step = self._updates.get(key)
-            if step is not None:
-                change = msgspec.structs.replace(step.change, new=payload)
-                self._updates[key] = msgspec.structs.replace(step, change=change)
+            entry = self._store.codec.repacked(self._new[key])
+            self._new[key] = entry
+            write = self._updates.get(key)
+            if write is not None:
+                delta = msgspec.structs.replace(write.delta, new=entry)
+                self._updates[key] = msgspec.structs.replace(write, delta=delta)
         self._plain.clear()
+
+
+def give_back_memory() -> None:
+    """Let the C library return what it has free; elsewhere than in glibc, do nothing.
+
+    Tables that were outgrown are freed in pieces of megabytes. glibc takes the sizes it has seen
+    freed for those that will be wanted again and keeps as much, for ever: 8 MB after 100,000
+    objects, a fifth of what those need. It takes a few milliseconds, so: not under a lock.
+    """
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Any:
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,47 +1,30 @@
-"""A frozen view of a store, and its form on disk.
-
-A snapshot's file is one zstd frame of lines of JSON: first
-``{"format": "dyninformer-snapshot", "version": 1, "group": "apps", "api_version": "v1",
-"resource": "statefulsets", "objects": 2}``, then so many objects, one a line. ``zstdcat`` shows it.
-To load one reads text and does nothing else.
-"""
+"""What a store held at one moment: its objects, those that selectors match, rows and frames."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
-import zstandard
-
-from dyninformer.errors import DynInformerError
+from dyninformer.errors import JSONPathError, SelectorError
+from dyninformer.jsonpath import JSONPath
+from dyninformer.jsonpath.indexing import index_text
+from dyninformer.jsonpath.path import Projection
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.changes import Payload
-from dyninformer.store.codec import Codec
-from dyninformer.store.holdings import ByNamespace, Holdings
-from dyninformer.store.indexers import Indexing
-from dyninformer.store.receiving import Receiver
-from dyninformer.store.refused import UnusableObjectError
-from dyninformer.types import Keys, Object
+from dyninformer.selectors import FieldSelector, LabelSelector, escape_field_value
+from dyninformer.store.codec import Codec, Entry
+from dyninformer.types import Key, Keys, Object
 
-_FORMAT = "dyninformer-snapshot"
-_LONGEST_LINE = 64 << 20
+if TYPE_CHECKING:
+    import pandas
 
+ByNamespace: TypeAlias = dict[str, dict[Key, Entry]]
+"""Entries by namespace and key; what is cluster-scoped is under ""."""
+Selector: TypeAlias = str | Mapping[str, str]
+Columns: TypeAlias = Mapping[str, str | JSONPath]
+Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = list[Row]
 
-class SnapshotError(DynInformerError, ValueError):
-    """A file that is no snapshot, or not a whole one."""
-
-
-class _Header(msgspec.Struct):
-    format: str
-    version: int
-    group: str
-    api_version: str
-    resource: str
-    objects: int
+_USUAL: Columns = {"created": ".metadata.creationTimestamp", "labels": ".metadata.labels"}
 
 
 class View:
@@ -52,7 +35,7 @@ class View:
     """
 
     def __init__(self, gvr: GroupVersionResource, codec: Codec, entries: ByNamespace) -> None:
-        """The entries are by namespace and key, and do not change any more."""
+        """The entries must not change any more."""
         self.gvr = gvr
         self.codec = codec
         self._entries = entries
@@ -61,12 +44,12 @@ class View:
         """All keys, in the order of the store."""
         return [key for entries in self._entries.values() for key in entries]
 
-    def get(self, key: str) -> Payload | None:
+    def get(self, key: Key) -> Entry | None:
         """The entry of a key."""
         namespace, slash, _ = key.partition("/")
         return self._entries.get(namespace if slash else "", {}).get(key)
 
-    def items(self) -> Iterator[tuple[str, Payload]]:
+    def items(self) -> Iterator[tuple[Key, Entry]]:
         """Keys and entries."""
         for entries in self._entries.values():
             yield from entries.items()
@@ -75,104 +58,108 @@ class View:
         """The objects."""
         decode = self.codec.decode
         for entries in self._entries.values():
-            for payload in entries.values():
-                yield decode(payload)
+            for entry in entries.values():
+                yield decode(entry)
 
     def __len__(self) -> int:
         return sum(map(len, self._entries.values()))
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: Key) -> bool:
         return self.get(key) is not None
 
     def __repr__(self) -> str:
         return f"View({self.gvr}, {len(self)} objects)"
 
-    def save(self, path: str | Path) -> None:
-        """Write it to a file that nobody else may read, all or nothing."""
-        target = Path(path)
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with open(descriptor, "wb") as file:  # mkstemp made it for its owner alone
-                with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as writer:
-                    self._write(writer)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, target)
-        except BaseException:
-            os.unlink(name)
-            raise
 
-    def _write(self, writer: Any) -> None:
-        gvr = self.gvr
-        header = _Header(_FORMAT, 1, gvr.group, gvr.version, gvr.resource, len(self))
-        writer.write(msgspec.json.encode(header) + b"\n")
-        for _key, payload in self.items():  # noqa: PERF102 - a view is no dict, it has no values()
-            data = self.codec.plain(payload)
-            # JSON has line ends only between its tokens.
-            line = data if b"\n" not in data else msgspec.json.format(data, indent=-1)
-            writer.write(line + b"\n")
-
-    @classmethod
-    def load(cls, path: str | Path) -> View:
-        """Read what ``save`` wrote."""
-        with open(path, "rb") as file:
-            lines = _lines(file, path)
-            header, gvr = _header(next(lines, b""), path)
-            codec = Codec()
-            entries = _entries(lines, codec, path)
-        view = cls(gvr, codec, entries)
-        if len(view) != header.objects:
-            raise SnapshotError(
-                f"{path} is cut short: it has {len(view)} of {header.objects} objects"
-            )
-        return view
+# Selections decode only what the selectors look at.
 
 
-def _lines(file: IO[bytes], path: str | Path) -> Iterator[bytes]:
-    with zstandard.ZstdDecompressor().stream_reader(file) as reader:
-        rest = b""
-        while True:
-            try:
-                chunk = reader.read(1 << 20)
-            except zstandard.ZstdError as error:
-                raise SnapshotError(f"{path} is no snapshot: {error}") from None
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from lines
-            if not chunk:
-                break
-            if len(rest) > _LONGEST_LINE:
-                raise SnapshotError(f"{path} is no snapshot: it has an endless line")
-    if rest:
-        raise SnapshotError(f"{path} is cut short, in the middle of an object")
+def matching(
+    view: View, selector: Selector | None, field_selector: Selector | None
+) -> Iterator[Object]:
+    """The objects that both selectors match, each decoded for the caller alone.
+
+    Raises SelectorError at once for a selector that cannot be read.
+    """
+    labels = LabelSelector.parse(_label_selector_text(selector))
+    fields = FieldSelector.parse(_field_selector_text(field_selector))
+    return _chosen(view, labels, fields, _looked_at(fields)) if labels or fields else iter(view)
 
 
-def _header(line: bytes, path: str | Path) -> tuple[_Header, GroupVersionResource]:
+def _label_selector_text(selector: Selector | None) -> str:
+    """A label selector as text; a mapping means equality of each."""
+    if selector is None or isinstance(selector, str):
+        return selector or ""
+    return ",".join(f"{key}={value}" for key, value in selector.items())
+
+
+def _field_selector_text(selector: Selector | None) -> str:
+    """A field selector as text; a mapping means equality of each."""
+    if selector is None or isinstance(selector, str):
+        return selector or ""
+    return ",".join(f"{key}={escape_field_value(value)}" for key, value in selector.items())
+
+
+def _looked_at(fields: FieldSelector) -> Projection:
+    """The labels, and the field of each requirement."""
+    paths = [f".{requirement.field.lstrip('.')}" for requirement in fields.requirements]
     try:
-        header = msgspec.json.decode(line, type=_Header)
-        gvr = GroupVersionResource(header.group, header.api_version, header.resource)
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise SnapshotError(f"{path} is no snapshot of dyninformer: {error}") from None
-    if header.format != _FORMAT:
-        raise SnapshotError(f"{path} is no snapshot of dyninformer")
-    if header.version != 1:
-        raise SnapshotError(
-            f"{path} is a snapshot of format {header.version}; this release reads format 1"
-        )
-    return header, gvr
+        return Projection([".metadata.labels", *paths])
+    except JSONPathError as error:
+        raise SelectorError(f"invalid field selector: {error}") from None
 
 
-def _entries(lines: Iterator[bytes], codec: Codec, path: str | Path) -> ByNamespace:
-    receiver = Receiver(Holdings(Indexing({}, _no_index)), None, metadata_only=False)
-    entries: ByNamespace = {}
-    for number, line in enumerate(lines, 2):
-        try:
-            received = receiver.receive(line)
-        except UnusableObjectError as error:
-            raise SnapshotError(f"{path}, line {number}: {error}") from None
-        if received.data is not None:
-            entries.setdefault(received.namespace, {})[received.key] = codec.pack(received.data)
-    return entries
+def _chosen(
+    view: View, labels: LabelSelector, fields: FieldSelector, projection: Projection
+) -> Iterator[Object]:
+    names = [requirement.field for requirement in fields.requirements]
+    for _, entry in view.items():  # noqa: PERF102 - a View is no dict, and has no values()
+        found, *values = projection.rows(view.codec.plain(entry))
+        if not labels.matches(_as_labels(found)):
+            continue
+        texts = {name: _text(value) for name, value in zip(names, values, strict=True)}
+        if fields.matches(texts.__getitem__):
+            yield view.codec.decode(entry)
 
 
-def _no_index(name: str, error: BaseException) -> None:
-    """There are no index functions that could fail."""
+def _as_labels(found: list[Any]) -> dict[str, str] | None:
+    return found[0] if found and isinstance(found[0], dict) else None
+
+
+def _text(values: list[Any]) -> str:
+    """A field's text as the API server compares it: nothing is the empty string."""
+    return (index_text(values[0]) or "") if values else ""
+
+
+# Rows are what paths find in each object.
+
+
+def rows_of(view: View, columns: Columns) -> Rows:
+    """One row per object: ``namespace`` where it has one, ``name``, and the columns.
+
+    A path that finds nothing gives None, one that finds several values their list. A
+    column of the same name replaces the object's own.
+    """
+    projection = Projection(columns.values())
+    rows: Rows = []
+    for key, entry in view.items():
+        namespace, _, name = key.rpartition("/")
+        row: Row = {"namespace": namespace, "name": name} if namespace else {"name": name}
+        found = projection.rows(view.codec.plain(entry))
+        for column, values in zip(columns, found, strict=True):
+            row[column] = values[0] if len(values) == 1 else (values or None)
+        rows.append(row)
+    return rows
+
+
+def frame(view: View, columns: Columns | None) -> pandas.DataFrame:
+    """The rows as a DataFrame; creation times become timestamps."""
+    try:
+        import pandas  # noqa: PLC0415 - an extra: only its users pay for the import
+    except ImportError as error:
+        raise ImportError("to_frame needs pandas: pip install 'dyninformer[notebook]'") from error
+    chosen = _USUAL if columns is None else columns
+    found = pandas.DataFrame(rows_of(view, chosen))
+    if columns is None and "created" in found:
+        found["created"] = pandas.to_datetime(found["created"], utc=True, errors="coerce")
+    return found

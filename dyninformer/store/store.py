@@ -5,43 +5,45 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Final, TypeAlias
+
+from cachetools import LRUCache
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import IndexFunction, Transform
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.adding import add_indexes
-from dyninformer.store.changes import Change, Changes, Payload, Run
-from dyninformer.store.codec import SAMPLE_SIZE, Codec
-from dyninformer.store.holdings import Failed, Holdings
-from dyninformer.store.indexers import (
+from dyninformer.store.codec import SAMPLE_SIZE, Codec, Entry, EntryList, IndexRow, Values
+from dyninformer.store.decide import Decider, Delta, Deltas, LiveDeltas, WatchEvent, Write
+from dyninformer.store.indexes import (
     NAMESPACE,
     Index,
-    Indexing,
+    IndexFunctions,
+    IndexList,
     as_function,
-    by_namespace,
+    enter_rows,
+    namespace_index,
     same_function,
 )
-from dyninformer.store.packing import pack_again, sample_of
-from dyninformer.store.receiving import Receive, Received, Receiver
+from dyninformer.store.receive import Received, Receiver
 from dyninformer.store.relist import Relist
-from dyninformer.store.sharing import SharedObjects
-from dyninformer.store.snapshot import View
-from dyninformer.store.steps import Deciding, WatchEvent, WatchType
+from dyninformer.store.snapshot import ByNamespace, View
 from dyninformer.threads import in_forked_child, lock_across_forks
-from dyninformer.types import Object
+from dyninformer.types import Key, Keys, Object
 
-Entry: TypeAlias = tuple[str, Payload]
-EntryList: TypeAlias = list[Entry]
-Texts: TypeAlias = list[str]
-Payloads: TypeAlias = list[Payload]
+KeyedEntries: TypeAlias = list[tuple[Key, Entry]]
+
+_INDEXED: Final = 128  # so many objects are read between two sections that enter their values
+_REPACKED: Final = 64  # so many entries are packed again between two sections that exchange them
+_SHARED: Final = 4096  # so many decoded objects are shared
 
 _log = logging.getLogger(__name__)
 
 
-def _ignore(changes: Changes) -> None:
+def _ignore(deltas: Deltas) -> None:
     """Nobody is told."""
 
 
@@ -49,9 +51,11 @@ class Store:
     """What is known of one resource.
 
     Reads may be made from any thread. Each scope, a namespace or "" for all, is written by one
-    thread at a time, its reflector. ``lock`` guards entries and indexes, and whoever delivers
-    guards the handlers and their queues with it (S7): ``on_changes`` is called under it, right
-    after the state has changed. The lock may be taken again by the thread that holds it.
+    thread at a time, its reflector.
+
+    ``lock`` guards ``entries`` with their indexes, and ``untransformed``. The informer guards its
+    handlers and their queues with it too (S7): ``on_changes`` is called under it, right after the
+    state has changed. The thread that holds it may take it again.
     """
 
     def __init__(
@@ -63,7 +67,7 @@ class Store:
         transform: Transform | None = None,
         metadata_only: bool = False,
         metrics: Metrics = NO_METRICS,
-        on_changes: Callable[[Changes], None] = _ignore,
+        on_changes: Callable[[Deltas], None] = _ignore,
     ) -> None:
         self.gvr = gvr
         self.codec = codec or Codec()
@@ -71,24 +75,20 @@ class Store:
         self.on_changes = on_changes
         self._metrics = metrics
         self._metadata_only = metadata_only
-        self._deciding = Deciding(self.codec)
+        self._decider = Decider(self.codec)
         self._shared = SharedObjects(self.codec)
-        # Held by the one thread that adds indexers, while it runs a user's functions: no fork
-        # waits for those.
+        # Guards nothing but the turn to add indexers. Its holder runs a user's functions, so it is
+        # not held across forks; it is taken before `lock`.
         self._adding = threading.RLock()
         self._index_failures: set[str] = set()
         functions = self._without_namespace(indexers or {})
-        self.holdings = Holdings(Indexing(functions, self._index_failed))
-        self.failed = Failed()
-        self._receiver = Receiver(self.holdings, transform, metadata_only)
+        self.entries = Entries(IndexFunctions(functions, self._index_failed))
+        self.untransformed = Untransformed()
+        self.receive = Receiver(self.entries, transform, metadata_only).receive
+        """Reads an object as it came, outside the lock. A thread that reads many may keep it."""
         in_forked_child(self, then=Store._withdraw_half_added)
 
     # What the reflectors' threads call.
-
-    @property
-    def receive(self) -> Receive:
-        """How to read objects as they come, outside the lock; whoever reads many may keep it."""
-        return self._receiver.receive
 
     def count_unusable(self) -> None:
         """Count an object that is left out."""
@@ -98,41 +98,34 @@ class Store:
         """Count objects on which the transform failed."""
         self._metrics.count("transform_errors", self.gvr, amount)
 
-    def apply(self, type: WatchType, received: Received) -> None:
-        """Take a watch event (S6, S12, S30)."""
-        self.apply_all(((type, received),))
+    def apply(self, events: Sequence[WatchEvent]) -> None:
+        """Take watch events that came together (S6, S12, S30), in order and in one section.
 
-    def apply_all(self, events: Sequence[WatchEvent]) -> None:
-        """Take watch events that came together, one after the other, in one section.
-
-        What they change is told as one `Run`, so that a handler's thread is woken once for it.
+        What they change is told as one `LiveDeltas`, so that it wakes a handler's thread once.
         """
-        holdings = self.holdings
+        entries, untransformed = self.entries, self.untransformed
         while True:
-            indexing = holdings.indexing
+            functions = entries.functions
             # Only this thread writes the scope, so what is held now is held below, if perhaps
             # in other bytes: another thread may have compressed it.
-            steps = self._deciding.of_events(events, holdings.get_of, indexing)
-            noted = [received for _, received in events if received.failure or self.failed.count]
-            if not steps and not noted:
+            writes = self._decider.of_events(events, entries.get_of, functions)
+            noted = [received for _, received in events if received.failure or untransformed.count]
+            if not writes and not noted:
                 return
-            run = Run([step.change for step in steps])
+            deltas = LiveDeltas([write.delta for write in writes])
             with self.lock:
-                if holdings.indexing is not indexing:
+                if entries.functions is not functions:
                     continue  # an index was added in between
                 for received in noted:
-                    self.failed.note(received)
-                for step in steps:
-                    holdings.make(step)
-                if steps:
-                    self.on_changes(run)
+                    untransformed.note(received)
+                for write in writes:
+                    entries.write(write)
+                if writes:
+                    self.on_changes(deltas)
             break
-        self.count(run)
-        self._look_for_dictionary()
-
-    def _look_for_dictionary(self) -> None:
-        if self.codec.wants_sample and self.holdings.count >= SAMPLE_SIZE:
-            self.learn(lambda: sample_of(self.view()))
+        self.count(deltas)
+        if self.codec.wants_sample and entries.count >= SAMPLE_SIZE:
+            self.learn(self._sample)
 
     def relist(self, scope: str = "") -> Relist:
         """Begin a new state of a scope."""
@@ -143,66 +136,68 @@ class Store:
         self.relist(scope).swap(first=False)
 
     def set_transform(self, transform: Transform | None) -> None:
-        """Transform what is received from now on."""
-        self._receiver = Receiver(self.holdings, transform, self._metadata_only)
+        """Transform what is received from now on; called before the informer starts (S16)."""
+        self.receive = Receiver(self.entries, transform, self._metadata_only).receive
 
     # Reads.
 
-    def get(self, key: str) -> Payload | None:
+    def get(self, key: Key) -> Entry | None:
         """The entry of a key."""
-        return self.holdings.get(key)
+        return self.entries.get(key)
 
-    def shared(self, key: str) -> Object | None:
-        """The object of a key, decoded once and shared by all who ask: not to be changed."""
-        payload = self.holdings.get(key)
-        return None if payload is None else self.shared_of(key, payload)
+    def shared(self, key: Key) -> Object | None:
+        """The object of a key, decoded once for all readers: not to be changed."""
+        entry = self.entries.get(key)
+        return None if entry is None else self.shared_of(key, entry)
 
-    def shared_of(self, key: str, payload: Payload) -> Object:
-        """The object of an entry, decoded once and shared by all who ask: not to be changed."""
-        return self._shared.get(key, payload)
+    def shared_of(self, key: Key, entry: Entry) -> Object:
+        """The object of an entry, decoded once for all readers: not to be changed."""
+        return self._shared.get(key, entry)
 
     def view(self, namespace: str | None = None) -> View:
         """What is held at this moment, of one namespace or of all."""
         with self.lock:
-            entries = self.holdings.frozen(namespace)
+            entries = self.entries.frozen(namespace)
         return View(self.gvr, self.codec, entries)
 
-    def keys(self) -> Texts:
+    def keys(self) -> Keys:
         """All keys."""
         with self.lock:
-            return [key for entries in self.holdings.entries.values() for key in entries]
+            return [key for entries in self.entries.by_namespace.values() for key in entries]
 
     def __len__(self) -> int:
-        return self.holdings.count
+        return self.entries.count
 
-    def __contains__(self, key: str) -> bool:
-        return self.holdings.get(key) is not None
+    def __contains__(self, key: Key) -> bool:
+        return self.entries.get(key) is not None
 
     # Indexes. An unknown name is UnknownIndexError.
 
-    def by_index(self, name: str, value: str) -> EntryList:
+    def by_index(self, name: str, value: str) -> KeyedEntries:
         """Keys and entries under an index value."""
-        holdings = self.holdings
+        entries = self.entries
         with self.lock:
             if name == NAMESPACE:
-                return list(holdings.entries.get(value, {}).items())
+                return list(entries.by_namespace.get(value, {}).items())
             keys = self._index(name).keys(value)
-            found = [(key, holdings.get(key)) for key in keys]
-        return [(key, payload) for key, payload in found if payload is not None]
+            found = [(key, entries.get(key)) for key in keys]
+        return [(key, entry) for key, entry in found if entry is not None]
 
-    def index_keys(self, name: str, value: str) -> Texts:
+    def index_keys(self, name: str, value: str) -> Keys:
         """The keys under an index value."""
         with self.lock:
             if name == NAMESPACE:
-                return list(self.holdings.entries.get(value, ()))
+                return list(self.entries.by_namespace.get(value, ()))
             return self._index(name).keys(value)
 
-    def index_values(self, name: str) -> Texts:
+    def index_values(self, name: str) -> Values:
         """All values of an index under which something is held."""
         with self.lock:
-            return list(self.holdings.entries) if name == NAMESPACE else self._index(name).values()
+            if name == NAMESPACE:
+                return list(self.entries.by_namespace)
+            return self._index(name).values()
 
-    def values_of(self, name: str, obj: Object) -> Texts:
+    def values_of(self, name: str, obj: Object) -> Values:
         """The values that an index's function gives for an object. It may raise."""
         given = self.get_indexers().get(name)
         if given is None:
@@ -212,10 +207,10 @@ class Store:
     def get_indexers(self) -> dict[str, IndexFunction]:
         """The index functions by name, as they were given."""
         with self.lock:
-            functions = self.holdings.indexing.functions
+            by_name = self.entries.functions.by_name
             return {
-                NAMESPACE: by_namespace,
-                **{name: functions[name] for name in self.holdings.published},
+                NAMESPACE: namespace_index,
+                **{name: by_name[name] for name in self.entries.published},
             }
 
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
@@ -224,15 +219,40 @@ class Store:
         All or nothing: an error, an interrupt too, leaves the indexes as they were.
         """
         with self._adding:
-            holdings, before = self.holdings, self.holdings.indexing
+            before = self.entries.functions
             added = self._without_namespace(indexers)
-            for name in [name for name in added if name in before.functions]:
-                if not same_function(added[name], before.functions[name]):
-                    raise self._conflict(name, added[name], before.functions[name])
+            for name in [name for name in added if name in before.by_name]:
+                if not same_function(added[name], before.by_name[name]):
+                    raise self._conflict(name, added[name], before.by_name[name])
                 del added[name]
-            if not added:
-                return
-            add_indexes(holdings, self.lock, self.codec, added, self._index_failed)
+            if added:
+                self._add_indexes(added)
+
+    def _add_indexes(self, added: Mapping[str, IndexFunction]) -> None:
+        """Build the indexes from what is held, and publish them when nothing is missing.
+
+        From the moment that is frozen for the build, writers keep the new indexes too, and note
+        which keys they wrote: those are complete, and the build passes them over. One thread at a
+        time adds. If this raises, whatever the reason, all is as it was before.
+        """
+        entries, plain = self.entries, self.codec.plain
+        alone = IndexFunctions(added, self._index_failed)
+        all_ = IndexFunctions({**entries.functions.by_name, **added}, self._index_failed)
+        try:
+            with self.lock:
+                indexes = entries.begin(all_)
+                frozen = entries.frozen(None)
+            items = (item for each in frozen.values() for item in each.items())
+            while batch := list(islice(items, _INDEXED)):
+                rows = {key: alone.row_of(plain(entry)) for key, entry in batch}
+                with self.lock:
+                    entries.fill(indexes, rows)
+            with self.lock:
+                entries.publish()
+        except BaseException:
+            with self.lock:
+                entries.withdraw()
+            raise
 
     def _withdraw_half_added(self) -> None:
         """In a forked child: what another thread was adding is not added."""
@@ -240,35 +260,35 @@ class Store:
             self._adding.release()
         else:
             self._adding = threading.RLock()
-            self.holdings.withdraw()
+            self.entries.withdraw()
 
     def _without_namespace(self, indexers: Mapping[str, IndexFunction]) -> dict[str, IndexFunction]:
-        """The indexers but for the one that is always there, which may be named, not changed."""
+        """The indexers except the one that is always there, which may be named, not changed."""
         rest = dict(indexers)
         given = rest.pop(NAMESPACE, None)
-        if given is not None and given is not by_namespace:
-            raise self._conflict(NAMESPACE, given, by_namespace)
+        if given is not None and given is not namespace_index:
+            raise self._conflict(NAMESPACE, given, namespace_index)
         for function in rest.values():
             as_function(function)
         return rest
 
     def _conflict(
-        self, name: str, given: IndexFunction, held: IndexFunction
+        self, name: str, given: IndexFunction, known: IndexFunction
     ) -> OptionsConflictError:
         return OptionsConflictError(
-            f"{self.gvr} has an index {name!r} already, of another function: {held!r}, "
+            f"{self.gvr} has an index {name!r} already, of another function: {known!r}, "
             f"now {given!r}. Give one of them another name."
         )
 
     def _unknown(self, name: str) -> UnknownIndexError:
-        known = ", ".join(sorted([NAMESPACE, *self.holdings.published]))
+        known = ", ".join(sorted([NAMESPACE, *self.entries.published]))
         return UnknownIndexError(
             f"{self.gvr} has no index {name!r}; it has: {known}. Add it with indexers= or "
             "add_indexers."
         )
 
     def _index(self, name: str) -> Index:
-        index = self.holdings.published.get(name)
+        index = self.entries.published.get(name)
         if index is None:
             raise self._unknown(name)
         return index
@@ -286,29 +306,225 @@ class Store:
                 exc_info=error,
             )
 
-    # What a relist calls.
+    # What a relist calls too.
 
-    def learn(self, sample: Callable[[], Payloads]) -> None:
+    def learn(self, sample: Callable[[], EntryList]) -> None:
         """Train the codec on the sample, unless that is done, and pack what is held again."""
-        if self.codec.learn(sample):
-            pack_again(self.holdings, self.lock, self.codec)
+        if not self.codec.learn(sample):
+            return
+        with self.lock:
+            frozen = self.entries.frozen(None)
+        items = (
+            (namespace, key, entry)
+            for namespace, entries in frozen.items()
+            for key, entry in entries.items()
+        )
+        # In batches: readers hardly wait.
+        while batch := list(islice(items, _REPACKED)):
+            packed = [
+                (namespace, key, entry, self.codec.repacked(entry))
+                for namespace, key, entry in batch
+            ]
+            with self.lock:
+                self.entries.exchange(packed)
 
-    def tell(self, changes: Changes) -> None:
-        """Tell the changes; called with the lock held."""
-        if changes:
-            self.on_changes(changes)
+    def _sample(self) -> EntryList:
+        """Entries from all over the store."""
+        view = self.view()
+        stride = max(1, len(view) // SAMPLE_SIZE)
+        return [entry for _, entry in islice(view.items(), 0, SAMPLE_SIZE * stride, stride)]
 
-    def count(self, changes: Changes) -> None:
+    def count(self, deltas: Deltas) -> None:
         """Count what was told; called without the lock."""
         if self._metrics is NO_METRICS:
             return
-        kinds = Counter(_kind(change) for change in changes)
+        kinds = Counter(_kind(delta) for delta in deltas)
         for kind, amount in kinds.items():
             self._metrics.count("events", self.gvr, amount, type=kind)
         self._metrics.gauge("objects", self.gvr, len(self))
 
 
-def _kind(change: Change) -> str:
-    if change.old is None:
+def _kind(delta: Delta) -> str:
+    if delta.old is None:
         return "ADDED"
-    return "DELETED" if change.new is None else "UPDATED"
+    return "DELETED" if delta.new is None else "UPDATED"
+
+
+class Entries:
+    """Entries by namespace and key, and their indexes.
+
+    The store's lock is held for every method except `get` and `get_of`. Nothing per object in here
+    is looked at by the garbage collector.
+    """
+
+    def __init__(self, functions: IndexFunctions) -> None:
+        self.by_namespace: ByNamespace = {}
+        """No namespace is empty; cluster-scoped objects are under ""."""
+        self.functions = functions
+        """The functions of all indexes, also of those under construction."""
+        self.published: dict[str, Index] = dict(
+            zip(functions.by_name, functions.new_indexes(), strict=True)
+        )
+        """The indexes that readers see."""
+        self._indexes: IndexList = list(self.published.values())
+        self._written: set[Key] | None = None
+        self._published_functions = functions
+        self.count = 0
+
+    def get(self, key: Key) -> Entry | None:
+        """The entry of a key. Needs no lock: what it finds was there while it looked."""
+        namespace, slash, _ = key.partition("/")
+        entries = self.by_namespace.get(namespace if slash else "")
+        return None if entries is None else entries.get(key)
+
+    def get_of(self, namespace: str, key: Key) -> Entry | None:
+        """As `get`, where the namespace is at hand."""
+        entries = self.by_namespace.get(namespace)
+        return None if entries is None else entries.get(key)
+
+    def write(self, write: Write) -> None:
+        """Make one write."""
+        key, new = write.delta.key, write.delta.new
+        entries = self.by_namespace.get(write.namespace)
+        if new is None:
+            if entries is not None and entries.pop(key, None) is not None:
+                self.count -= 1
+                if not entries:
+                    del self.by_namespace[write.namespace]
+        else:
+            if entries is None:
+                entries = self.by_namespace[write.namespace] = {}
+            self.count += key not in entries
+            entries[key] = new
+        if write.old_row is write.new_row:
+            return  # an index under construction gets the same values from what was frozen
+        if self._written is not None:
+            self._written.add(key)
+        for index, old, values in zip(self._indexes, write.old_row, write.new_row, strict=True):
+            index.replace(key, old, values)
+
+    def adopt(self, entries: ByNamespace, indexes: IndexList) -> None:
+        """Take over entries of keys that are not held, and their indexes, built apart."""
+        for namespace, added in entries.items():
+            present = self.by_namespace.get(namespace)
+            if present is None:
+                self.by_namespace[namespace] = added
+            else:
+                present.update(added)
+            self.count += len(added)
+            if self._written is not None:
+                self._written.update(added)
+        for index, added_index in zip(self._indexes, indexes, strict=True):
+            index.absorb(added_index)
+
+    def exchange(self, packed: Iterable[tuple[str, Key, Entry, Entry]]) -> None:
+        """Hold the same objects in other bytes, where they are still held."""
+        for namespace, key, before, after in packed:
+            entries = self.by_namespace.get(namespace)
+            if entries is not None and entries.get(key) is before:
+                entries[key] = after
+
+    def frozen(self, namespace: str | None) -> ByNamespace:
+        """A copy of one namespace or of all; it shares the entries."""
+        if namespace is None:
+            return {name: entries.copy() for name, entries in self.by_namespace.items()}
+        entries = self.by_namespace.get(namespace)
+        return {} if entries is None else {namespace: entries.copy()}
+
+    # Indexes that are added while the store is written (S15).
+
+    def begin(self, functions: IndexFunctions) -> IndexList:
+        """From now on keep indexes for those of the functions that are new, unpublished."""
+        before = self.functions.by_name
+        added = functions.new_indexes([name for name in functions.by_name if name not in before])
+        for index in added:
+            index.complete = False
+        self._indexes = [*self._indexes, *added]
+        self.functions = functions
+        self._written = set()
+        return added
+
+    def fill(self, added: IndexList, rows: Mapping[Key, IndexRow]) -> None:
+        """Enter keys as they were at `begin`, except those written since: they are in."""
+        written = self._written or ()
+        keys = [key for key in rows if key not in written]
+        enter_rows(added, keys, [rows[key] for key in keys])
+
+    def publish(self) -> None:
+        """Let readers see the indexes that were begun."""
+        for index in self._indexes:
+            index.complete = True
+        self.published = dict(zip(self.functions.by_name, self._indexes, strict=True))
+        self._published_functions = self.functions
+        self._written = None
+
+    def withdraw(self) -> None:
+        """Give up the indexes that were begun and not published."""
+        self.functions = self._published_functions
+        self._indexes = list(self.published.values())
+        self._written = None
+
+
+class Untransformed:
+    """Objects on whose newest state the transform failed: held in an older one, or not at all.
+
+    Changed with the store's lock held; any thread may read `count` and `first`.
+    """
+
+    def __init__(self) -> None:
+        self._why: dict[Key, str] = {}
+        self.count = 0
+        """How many there are."""
+        self.first = ""
+        """Why the one failed that has been so for the longest; "" if there is none."""
+
+    def note(self, received: Received) -> None:
+        """The newest state of an object has come, or it is gone."""
+        if received.failure:
+            self._why[received.key] = received.failure
+        elif not self._why or self._why.pop(received.key, None) is None:
+            return
+        self._look()
+
+    def replace(self, scope: str, failed: Mapping[Key, str]) -> None:
+        """The whole state of a scope has come, a namespace's or "" for all."""
+        if not self._why and not failed:
+            return
+        inside = f"{scope}/"
+        rest = {key: why for key, why in self._why.items() if scope and not key.startswith(inside)}
+        self._why = {**rest, **failed}
+        self._look()
+
+    def _look(self) -> None:
+        self.count, self.first = len(self._why), next(iter(self._why.values()), "")
+
+
+class SharedObjects:
+    """One decoded dict for each of the entries that were asked for last.
+
+    A dict belongs to the entry it was decoded from, whatever its version says (S12): another
+    entry of the same key is decoded anew.
+    """
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._lock = threading.RLock()  # guards _cache: cachetools is not for several threads
+        self._cache: LRUCache[Key, tuple[Entry, Object]] = LRUCache(_SHARED)
+        in_forked_child(self, "_lock", _cache=partial(LRUCache, _SHARED))
+
+    def get(self, key: Key, entry: Entry) -> Object:
+        """The object of an entry: the same dict each time, not to be changed."""
+        with self._lock:
+            try:
+                known, obj = self._cache[key]
+            except KeyError:
+                known = None
+        if known is entry:
+            return obj
+        obj = self._codec.decode(entry)
+        with self._lock:
+            other = self._cache.get(key)
+            if other is not None and other[0] is entry:
+                return other[1]  # another thread was as fast: all have its dict
+            self._cache[key] = (entry, obj)
+        return obj

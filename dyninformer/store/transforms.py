@@ -10,13 +10,13 @@ import msgspec
 from dyninformer.jsonpath import JSONPath
 from dyninformer.jsonpath.compiling import KeyStep
 from dyninformer.options import Drop, Transform
-from dyninformer.store.codec import read
-from dyninformer.store.fresh_stack import on_fresh_stack
+from dyninformer.store.codec import on_fresh_stack, read
 from dyninformer.types import Object
 
-Names: TypeAlias = tuple[str, ...]
+Way: TypeAlias = tuple[str, ...]
+"""The keys that lead to a field."""
 
-_KEPT: tuple[Names, ...] = (("metadata",), ("metadata", "name"), ("metadata", "namespace"))
+_KEPT: tuple[Way, ...] = (("metadata",), ("metadata", "name"), ("metadata", "namespace"))
 
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _strict = msgspec.json.Decoder()
@@ -37,7 +37,7 @@ class Strip:
     Not for import.
     """
 
-    def __init__(self, ways: tuple[Names, ...]) -> None:
+    def __init__(self, ways: tuple[Way, ...]) -> None:
         self._ways = ways
         self._last_names = tuple(f'"{way[-1]}"'.encode() for way in ways)
 
@@ -94,12 +94,12 @@ def strip(*paths: str) -> Strip:
     return Strip(tuple(sorted(set(ways))))
 
 
-def _without(data: bytes, ways: tuple[Names, ...]) -> bytes:
+def _without(data: bytes, ways: tuple[Way, ...]) -> bytes:
     """The JSON without the paths; as it is where it is no object."""
     if not data.startswith(b"{"):
         return data
     fields = _fields.decode(data)
-    inner: dict[str, list[Names]] = {}
+    inner: dict[str, list[Way]] = {}
     for first, *rest in ways:
         if not rest:
             fields.pop(first, None)

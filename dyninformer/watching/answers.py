@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from dyninformer.store.receiving import Received
+from dyninformer.store.receive import Received
 
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 Event: TypeAlias = tuple[EventType, Received]

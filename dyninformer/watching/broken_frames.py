@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from dyninformer.errors import DynInformerError
-from dyninformer.store.refused import excerpt
+from dyninformer.store.receive import excerpt
 
 __all__ = ["LONGEST_OBJECT", "BrokenFrameError", "broken", "check_value"]
 

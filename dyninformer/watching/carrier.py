@@ -16,10 +16,9 @@ from typing import Protocol
 
 from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.metrics import NO_METRICS, Metrics
-from dyninformer.store.receiving import Received
-from dyninformer.store.relist import Relist
+from dyninformer.store.receive import Received
+from dyninformer.store.relist import Relist, give_back_memory
 from dyninformer.store.store import Store
-from dyninformer.store.trimming import give_back_memory
 from dyninformer.watching import protocol, requests
 from dyninformer.watching.answers import Answer, Batch, Crashed, Lost, Opened, PageEnd
 from dyninformer.watching.effects import (
@@ -224,8 +223,8 @@ class Carrier:
             state=_shown(state),
             synced=self.settled.memory.synced,
             objects=len(self._store),
-            untransformed=self._store.failed.count,
-            untransformed_reason=self._store.failed.first,
+            untransformed=self._store.untransformed.count,
+            untransformed_reason=self._store.untransformed.first,
             listed=0 if apart is None else len(apart),
             expected=None if apart is None else self._expected,
             reason=memory.reason,
@@ -244,7 +243,7 @@ class Carrier:
         for effect in effects:
             match effect:
                 case Apply(events):
-                    store.apply_all(events)
+                    store.apply(events)
                 case Collect():
                     self._collect(effect)
                 case Swap():
@@ -314,12 +313,12 @@ class Carrier:
         added: list[Received] = []
         for type_, received in collected.events:
             if type_ == "DELETED":
-                apart.add_all(added)
+                apart.add(added)
                 added = []
                 apart.remove(received)
             else:
                 added.append(received)
-        apart.add_all(added)
+        apart.add(added)
         for key in collected.unusable:
             if key is None:
                 apart.keep_all()

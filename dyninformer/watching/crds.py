@@ -16,7 +16,7 @@ import msgspec
 
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.changes import Changes
+from dyninformer.store.decide import Deltas
 from dyninformer.store.store import Store
 from dyninformer.store.transforms import strip
 from dyninformer.threads import in_forked_child
@@ -144,7 +144,7 @@ class CrdWatch:
 
     # -- on the reflector's thread ---------------------------------------------------------
 
-    def _note(self, changes: Changes) -> None:
+    def _note(self, changes: Deltas) -> None:
         """Under the store's lock, after which `_tell` comes."""
         self._changed.update(change.key for change in changes)
 

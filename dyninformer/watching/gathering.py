@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import Protocol
 
-from dyninformer.store.receiving import Receive, Received
-from dyninformer.store.refused import UnusableObjectError
+from dyninformer.store.receive import Received, UnusableObjectError
+from dyninformer.store.store import Store
 from dyninformer.watching.answers import Batch, Event, StatusError
 
 _logger = logging.getLogger(__name__)
-
-
-class Receiving(Protocol):
-    """What is needed of a store."""
-
-    @property
-    def receive(self) -> Receive:
-        """See `Store.receive`."""
-
-    def count_unusable(self) -> None:
-        """See `Store.count_unusable`."""
-
-    def count_failures(self, amount: int) -> None:
-        """See `Store.count_failures`."""
 
 
 class Gathered:
@@ -41,7 +26,7 @@ class Gathered:
         "skipped",
     )
 
-    def __init__(self, store: Receiving, name: str) -> None:
+    def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self._name = name
         self._unusable: list[str | None] = []

@@ -8,10 +8,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from dyninformer.store.refused import UnusableObjectError
+from dyninformer.store.receive import UnusableObjectError
+from dyninformer.store.store import Store
 from dyninformer.watching.answers import Answer, Batch, Lost, PageEnd
 from dyninformer.watching.frames import BrokenFrameError, ItemCutter
-from dyninformer.watching.gathering import Gathered, Receiving
+from dyninformer.watching.gathering import Gathered
 
 Items: TypeAlias = list[bytes]
 
@@ -26,7 +27,7 @@ class ListReading:
     The store reads each item anyway, so that they are cut on trust: see `ItemCutter`.
     """
 
-    def __init__(self, store: Receiving, name: str) -> None:
+    def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self._name = name
         self._cutter = ItemCutter(on_trust=True)

@@ -14,7 +14,8 @@ import msgspec
 
 from dyninformer.jsonpath.json_bytes import decoded_size
 from dyninformer.store import versions
-from dyninformer.store.refused import UnusableObjectError
+from dyninformer.store.receive import UnusableObjectError
+from dyninformer.store.store import Store
 from dyninformer.watching.answers import (
     Answer,
     Batch,
@@ -31,7 +32,7 @@ from dyninformer.watching.frames import (
     cut_event,
     proved_event,
 )
-from dyninformer.watching.gathering import Gathered, Receiving
+from dyninformer.watching.gathering import Gathered
 from dyninformer.watching.statuses import status_of
 
 MARK: Final = "k8s.io/initial-events-end"
@@ -80,7 +81,7 @@ class StreamReading:
     ``start`` is None while the initial events come; the mark ends that.
     """
 
-    def __init__(self, store: Receiving, name: str, start: str | None) -> None:
+    def __init__(self, store: Store, name: str, start: str | None) -> None:
         self._store = store
         self._name = name
         self._start = start

@@ -13,7 +13,7 @@ from dyninformer.delivery.events import Event
 from dyninformer.delivery.handlers import Handler, Registration
 from dyninformer.metrics import COUNTERS, GAUGES
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.receiving import Received
+from dyninformer.store.receive import Received
 from dyninformer.store.store import Store
 
 GVR = GroupVersionResource("cert-manager.io", "v1", "certificates")
@@ -115,7 +115,7 @@ class Room:
         """A list has come with these objects."""
         relist = self.store.relist(scope)
         for key in keys:
-            relist.add(self.received(key, **spec))
+            relist.add([self.received(key, **spec)])
         relist.swap(first)
 
     def sync(self, *keys: str, **spec: Any) -> None:
@@ -125,11 +125,11 @@ class Room:
 
     def put(self, key: str, uid: str = "", **spec: Any) -> None:
         """A watch event: the object is now like this."""
-        self.store.apply("MODIFIED", self.received(key, uid, **spec))
+        self.store.apply([("MODIFIED", self.received(key, uid, **spec))])
 
     def delete(self, key: str, uid: str = "", **spec: Any) -> None:
         """A watch event: the object is gone."""
-        self.store.apply("DELETED", self.received(key, uid, **spec))
+        self.store.apply([("DELETED", self.received(key, uid, **spec))])
 
     def close(self) -> None:
         """Stop, and see that no thread is left."""

@@ -20,8 +20,8 @@ from dyninformer.delivery.dispatch import JITTER, Timers, jittered
 from dyninformer.delivery.handlers import Registration
 from dyninformer.delivery.queue import merged
 from dyninformer.errors import StoppedError
-from dyninformer.store.changes import Change, Changes, InitialChanges
 from dyninformer.store.codec import read
+from dyninformer.store.decide import Delta, Deltas, InitialDeltas
 from dyninformer.threads import spawn
 from tests.delivery.room import LONG, Held, Notes, Room, until
 
@@ -61,7 +61,7 @@ def test_what_came_together_comes_to_a_handler_in_order_whatever_its_thread_did(
     room.add(notes)
     publish = room.store.on_changes
 
-    def watched(changes: Changes) -> None:
+    def watched(changes: Deltas) -> None:
         publish(changes)
         together.append(len(changes))
 
@@ -69,7 +69,7 @@ def test_what_came_together_comes_to_a_handler_in_order_whatever_its_thread_did(
     expected = []
     for run in range(3):
         keys = [f"k{run}{number}" for number in range(50)]
-        room.store.apply_all([("ADDED", room.received(key, x=run)) for key in keys])
+        room.store.apply([("ADDED", room.received(key, x=run)) for key in keys])
         expected += [f"ADDED {key} x={run}" for key in keys]
         notes.heard(*expected)
     assert together == [50, 50, 50]
@@ -513,7 +513,7 @@ def test_a_first_state_costs_ten_handlers_no_more_memory_than_one(room: Room) ->
     gc.collect()
     tracemalloc.start()
     with room.store.lock:
-        room.dispatcher.publish(InitialChanges(entries))
+        room.dispatcher.publish(InitialDeltas(entries))
     room.dispatcher.synced()
     until(lambda: all(handler.begun.is_set() for handler in handlers))
     used = tracemalloc.get_traced_memory()[0]
@@ -654,12 +654,12 @@ def test_a_stream_that_is_dropped_while_it_is_told_harms_nobody_else(
     room.put("a")
     room.put("b")
 
-    def dropping(first: Change, then: Change) -> Change | None:
+    def dropping(first: Delta, then: Delta) -> Delta | None:
         streams.clear()
         return merged(first, then)
 
     monkeypatch.setattr(queues, "merged", dropping)
-    room.store.apply_all([("DELETED", room.received("a")), ("DELETED", room.received("b"))])
+    room.store.apply([("DELETED", room.received("a")), ("DELETED", room.received("b"))])
     assert streams == []
     notes.heard("ADDED a", "ADDED b", "DELETED a", "DELETED b")
     until(lambda: list(room.dispatcher.backlog) == ["Notes"])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dyninformer import JSONPath
 from dyninformer.delivery.events import Change, Event, EventType, differences
-from dyninformer.store.changes import Change as StoreChange
 from dyninformer.store.codec import Codec
+from dyninformer.store.decide import Delta
 from tests.delivery.room import GVR, Notes, Room, until
 
 
@@ -90,7 +90,7 @@ def test_what_is_not_looked_at_is_not_decoded() -> None:
     """Key, type and version cost no decode of the object."""
     codec = CountingCodec()
     payload = codec.pack(b'{"metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}}')
-    event = Event(GVR, codec, StoreChange("a", payload, payload))
+    event = Event(GVR, codec, Delta("a", payload, payload))
     assert (event.key, event.type, event.resource_version) == ("a", EventType.UPDATED, "7")
     assert not event.recreated
     assert codec.decoded == 0
@@ -101,7 +101,7 @@ def test_what_is_not_looked_at_is_not_decoded() -> None:
 def test_an_event_cannot_be_changed(room: Room) -> None:
     """It is frozen, and equal only to itself."""
     codec = Codec()
-    change = StoreChange("a", None, b'{"metadata": {}}')
+    change = Delta("a", None, b'{"metadata": {}}')
     event = Event(GVR, codec, change)
     for name in ("type", "key", "object", "old", "initial", "anything"):
         with pytest.raises(AttributeError):
@@ -154,7 +154,7 @@ def test_changes_lists_what_an_update_changed(room: Room) -> None:
 
 def test_metadata_that_a_transform_spoiled_has_no_version() -> None:
     """What cannot be read is empty; it raises nothing."""
-    event = Event(GVR, Codec(), StoreChange("a", None, b'{"metadata": {"resourceVersion": 5}}'))
+    event = Event(GVR, Codec(), Delta("a", None, b'{"metadata": {"resourceVersion": 5}}'))
     assert event.resource_version == ""
 
 

@@ -20,7 +20,7 @@ from dyninformer.delivery.queue import (
     ViewWalk,
     merged,
 )
-from dyninformer.store.changes import Change
+from dyninformer.store.decide import Delta
 from dyninformer.store.transforms import strip
 from tests.delivery.room import GVR, Held, Room, until
 
@@ -255,7 +255,7 @@ def test_whatever_comes_the_steps_lead_to_what_is_held(
     assert (queue.backlog, queue.walking, len(marks)) == (0, False, acts.count(("mark", "")))
 
 
-def kind(step: Change | None) -> str:
+def kind(step: Delta | None) -> str:
     """A step in one word."""
     if step is None:
         return "nothing"
@@ -264,9 +264,9 @@ def kind(step: Change | None) -> str:
     return "deleted" if step.new is None else "updated"
 
 
-ADDED = Change("k", None, b"1")
-UPDATED = Change("k", b"1", b"2")
-DELETED = Change("k", b"2", None, final_state_unknown=True)
+ADDED = Delta("k", None, b"1")
+UPDATED = Delta("k", b"1", b"2")
+DELETED = Delta("k", b"2", None, final_state_unknown=True)
 SYNC = Step("k", b"1", b"1", sync=True)
 
 
@@ -284,7 +284,7 @@ SYNC = Step("k", b"1", b"1", sync=True)
         (ADDED, SYNC, "added"),
     ],
 )
-def test_two_steps_of_a_key_come_to_one(first: Change, then: Change, together: str) -> None:
+def test_two_steps_of_a_key_come_to_one(first: Delta, then: Delta, together: str) -> None:
     """S20: from what was told before the first to the newest."""
     step = merged(first, then)
     assert kind(step) == together
@@ -313,14 +313,14 @@ def test_a_walk_over_a_view_makes_its_steps_when_they_are_asked_for(room: Room) 
     late, resync = (ViewWalk(room.store.view(), sync=sync) for sync in (False, True))
     held = room.store.get("b")
     room.delete("b")
-    assert late.step(1) == late.step(1) == Change("b", None, held, initial=True)
+    assert late.step(1) == late.step(1) == Delta("b", None, held, initial=True)
     assert resync.step(1) == Step("b", held, held, sync=True)
     assert (len(late), late.position("b"), late.position("c")) == (2, 1, None)
 
 
 def test_a_walk_over_changes_has_them_as_they_were_told() -> None:
     """In their order."""
-    changes = (DELETED, Change("l", None, b"1", initial=True))
+    changes = (DELETED, Delta("l", None, b"1", initial=True))
     walk = ChangesWalk(changes)
     assert [walk.step(at) for at in range(len(walk))] == list(changes)
     assert (walk.position("l"), walk.initial) == (1, False)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from random import Random
 
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.changes import Change, Changes
+from dyninformer.store.decide import Delta, Deltas
 from dyninformer.store.store import Store
 from dyninformer.testing import ApiError, InProcessServer, ReadSettings
 from dyninformer.testing.faults import (
@@ -65,12 +65,12 @@ class Replay:
         self.went_back: list[str] = []
         """Keys that were told an older version after a newer one."""
 
-    def hear(self, changes: Changes) -> None:
+    def hear(self, changes: Deltas) -> None:
         """Check that each change begins where the last one of its key ended."""
         for change in changes:
             self._hear(change)
 
-    def _hear(self, change: Change) -> None:
+    def _hear(self, change: Delta) -> None:
         decode = self._store.codec.decode
         before = self.held.pop(change.key, None)
         told = None if change.old is None else decode(change.old)

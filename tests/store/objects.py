@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.changes import Change, Changes
+from dyninformer.store.decide import Delta, Deltas
 from dyninformer.store.store import Store
 
 WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
@@ -27,9 +27,9 @@ class Told:
     """Remembers the changes that a store tells."""
 
     def __init__(self) -> None:
-        self.changes: list[Change] = []
+        self.changes: list[Delta] = []
 
-    def __call__(self, changes: Changes) -> None:
+    def __call__(self, changes: Deltas) -> None:
         """Be told."""
         self.changes.extend(changes)
 
@@ -58,7 +58,7 @@ class Counted:
         self.gauges[name] = value
 
 
-def kind(change: Change) -> str:
+def kind(change: Delta) -> str:
     """The type of a change in an informer's words."""
     if change.old is None:
         return "ADDED"
@@ -68,19 +68,19 @@ def kind(change: Change) -> str:
 def add(store: Store, *objects: bytes) -> None:
     """Let a store take objects as watch events."""
     for data in objects:
-        store.apply("ADDED", store.receive(data))
+        store.apply([("ADDED", store.receive(data))])
 
 
 def delete(store: Store, data: bytes) -> None:
     """Let a store take a DELETED of an object."""
-    store.apply("DELETED", store.receive(data, deleted=True))
+    store.apply([("DELETED", store.receive(data, deleted=True))])
 
 
 def relist(store: Store, *objects: bytes, scope: str = "", first: bool = False) -> None:
     """Swap in a state of these objects."""
     state = store.relist(scope)
     for data in objects:
-        state.add(store.receive(data))
+        state.add([store.receive(data)])
     state.swap(first)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dyninformer.options import DROP, Drop
-from dyninformer.store.changes import Changes
 from dyninformer.store.codec import Codec
+from dyninformer.store.decide import Deltas
 from dyninformer.store.store import Store
 from dyninformer.types import Object
 from tests.store.objects import WIDGETS, Told, add, held, relist, widget
@@ -25,7 +25,7 @@ def test_s8_deletes_are_told_first_then_the_rest_in_list_order() -> None:
     """All in one call, under the lock."""
     calls: list[list[str]] = []
 
-    def on_changes(changes: Changes) -> None:
+    def on_changes(changes: Deltas) -> None:
         calls.append([change.key for change in changes])
 
     store = Store(WIDGETS, on_changes=on_changes)
@@ -91,7 +91,7 @@ def test_the_changes_of_a_first_state_are_initial() -> None:
 
 def test_the_changes_of_a_first_state_can_be_kept_indexed_and_walked_twice() -> None:
     """They stay what they were when the store goes on."""
-    kept: list[Changes] = []
+    kept: list[Deltas] = []
     store = Store(WIDGETS, on_changes=kept.append)
     relist(store, *(widget(name, 1) for name in "abcd"), first=True)
     add(store, widget("a", 2))
@@ -115,7 +115,7 @@ def test_a_relist_knows_its_size_before_and_after_the_swap() -> None:
     add(store, widget("a", 1), widget("b", 2), widget("gone", 3))
     state = store.relist()
     for data in (widget("a", 1), widget("b", 5), widget("c", 6)):
-        state.add(store.receive(data))
+        state.add([store.receive(data)])
     assert len(state) == 3
     state.swap(first=False)
     assert len(state) == 3
@@ -127,7 +127,7 @@ def test_nothing_changes_until_the_swap() -> None:
     add(store, widget("a", 1))
     told.clear()
     state = store.relist()
-    state.add(store.receive(widget("b", 2, n="x")))
+    state.add([store.receive(widget("b", 2, n="x"))])
     assert len(state) == 1
     del state
     assert (store.keys(), store.index_values("n"), told.changes) == (["ns/a"], [], [])
@@ -154,10 +154,10 @@ def test_s24_an_object_deleted_while_a_streaming_list_runs_is_not_in_the_state()
     told.clear()
     state = store.relist()
     for name in "abc":
-        state.add(store.receive(widget(name, 5, n=name)))
+        state.add([store.receive(widget(name, 5, n=name))])
     for name in "abc":
         state.remove(store.receive(widget(name, 6), deleted=True))
-    state.add(store.receive(widget("b", 7, n="again")))
+    state.add([store.receive(widget("b", 7, n="again"))])
     state.swap(first=False)
     assert told.kinds() == [("DELETED", "ns/a"), ("UPDATED", "ns/b")]
     assert store.index_values("n") == ["again"]
@@ -191,7 +191,7 @@ def test_s32_a_list_with_an_object_of_no_known_key_deletes_nothing() -> None:
     told.clear()
     state = store.relist()
     state.keep_all()
-    state.add(store.receive(widget("b", 3)))
+    state.add([store.receive(widget("b", 3))])
     state.swap(first=False)
     assert told.kinds() == [("UPDATED", "ns/b")]
 
@@ -206,8 +206,8 @@ def test_s32_what_is_said_to_be_gone_is_deleted_even_where_nothing_missing_is() 
     state.remove(store.receive(widget("gone", 5), deleted=True))
     state.remove(store.receive(widget("added", 5), deleted=True))
     state.keep_all()
-    state.add(store.receive(widget("dropped", 5)))
-    state.add(store.receive(widget("added", 6, n=1)))
+    state.add([store.receive(widget("dropped", 5))])
+    state.add([store.receive(widget("added", 6, n=1))])
     state.swap(first=False)
     assert told.kinds() == [
         ("DELETED", "ns/gone"),
@@ -233,11 +233,11 @@ def test_s15_an_index_added_while_a_relist_is_built_has_what_it_brings() -> None
     store, _ = a_store(indexers={"n": ".spec.n"})
     add(store, widget("a", 1, n="1", m="old"), widget("b", 2, n="2", m="old"))
     state = store.relist()
-    state.add(store.receive(widget("a", 3, n="1", m="new")))
-    state.add(store.receive(widget("c", 4, n="3", m="new")))
+    state.add([store.receive(widget("a", 3, n="1", m="new"))])
+    state.add([store.receive(widget("c", 4, n="3", m="new"))])
     late = store.receive(widget("d", 5, n="3", m="new"))
     store.add_indexers({"m": ".spec.m", "call": lambda obj: [obj["spec"]["m"]]})
-    state.add(late)
+    state.add([late])
     state.swap(first=False)
     for name in ("m", "call"):
         assert sorted(store.index_keys(name, "new")) == ["ns/a", "ns/c", "ns/d"]
@@ -279,10 +279,10 @@ def test_a_batch_is_taken_as_its_objects_are_one_by_one(seed: int, compress: boo
             if batch == 2 and seed % 3 == 0:
                 store.add_indexers({"late": ".spec.n"})
             if in_batches:
-                state.add_all(received)
+                state.add(received)
             else:
                 for each in received:
-                    state.add(each)
+                    state.add([each])
         state.swap(first=False)
         indexes = {
             (name, value): sorted(store.index_keys(name, value))

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dyninformer.store.changes import Change, Changes
+from dyninformer.store.decide import Delta, Deltas
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store
 from dyninformer.types import Object
@@ -56,7 +56,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.version = 100
         self.states: dict[str, tuple[Relist, Objects, set[str]]] = {}
 
-    def told(self, changes: Changes) -> None:
+    def told(self, changes: Deltas) -> None:
         """A handler's replay: each change fits to what was told of its key before."""
         for change in changes:
             self.check(change)
@@ -65,7 +65,7 @@ class StoreMachine(RuleBasedStateMachine):
             else:
                 self.replayed[change.key] = change.new
 
-    def check(self, change: Change) -> None:
+    def check(self, change: Delta) -> None:
         """The old state is what was told last."""
         assert (change.old is not None or change.new is not None) is True
         held = self.replayed.get(change.key)
@@ -86,7 +86,7 @@ class StoreMachine(RuleBasedStateMachine):
             return  # a reflector has one conversation at a time
         data = self.an_object(namespace, name, step, uid, spec)
         obj = msgspec.json.decode(data)
-        self.store.apply("MODIFIED", self.store.receive(data))
+        self.store.apply([("MODIFIED", self.store.receive(data))])
         held = self.model.get(f"{namespace}/{name}")
         if held is None or version(held) <= version(obj):
             self.model[f"{namespace}/{name}"] = obj
@@ -97,7 +97,7 @@ class StoreMachine(RuleBasedStateMachine):
         if namespace in self.states:
             return
         data = self.an_object(namespace, name, step, uid, {"size": None, "tags": []})
-        self.store.apply("DELETED", self.store.receive(data, deleted=True))
+        self.store.apply([("DELETED", self.store.receive(data, deleted=True))])
         held = self.model.get(f"{namespace}/{name}")
         if (
             held
@@ -118,7 +118,7 @@ class StoreMachine(RuleBasedStateMachine):
         namespace = data.draw(st.sampled_from(sorted(self.states)))
         state, model, kept = self.states[namespace]
         raw = self.an_object(namespace, name, step, uid, spec)
-        state.add(self.store.receive(raw))
+        state.add([self.store.receive(raw)])
         model[f"{namespace}/{name}"] = msgspec.json.decode(raw)
         kept.discard(f"{namespace}/{name}")
 
@@ -130,7 +130,7 @@ class StoreMachine(RuleBasedStateMachine):
         state, model, kept = self.states[namespace]
         key = f"{namespace}/{name}"
         if key in self.model and data.draw(st.booleans()):
-            state.add(self.store.receive(msgspec.json.encode(self.model[key])))
+            state.add([self.store.receive(msgspec.json.encode(self.model[key]))])
             model[key] = self.model[key]
         elif key not in model:
             state.keep(key)
@@ -175,7 +175,7 @@ class StoreMachine(RuleBasedStateMachine):
         model: Objects = {}
         for name, step, uid, spec in objects:
             raw = self.an_object(namespace, name, step, uid, spec)
-            state.add(self.store.receive(raw))
+            state.add([self.store.receive(raw)])
             model[f"{namespace}/{name}"] = msgspec.json.decode(raw)
         assert len(state) == len(model)
         state.swap(first)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import threading
 from typing import Any
 
 import pytest
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.options import DROP, Drop
-from dyninformer.store.changes import Changes
-from dyninformer.store.refused import UnusableObjectError
-from dyninformer.store.steps import WatchEvent
+from dyninformer.store.decide import Deltas, WatchEvent
+from dyninformer.store.receive import UnusableObjectError
 from dyninformer.store.store import Store
 from dyninformer.types import Object
-from tests.store.objects import WIDGETS, Counted, Told, add, delete, held, kind, widget
+from tests.store.objects import WIDGETS, Counted, Told, add, delete, held, kind, relist, widget
 
 
 def a_store(**options: Any) -> tuple[Store, Told]:
@@ -26,8 +27,8 @@ def a_store(**options: Any) -> tuple[Store, Told]:
 def test_s6_what_is_held_decides_between_add_and_update() -> None:
     """MODIFIED of an unknown key is an add, ADDED of a known one an update."""
     store, told = a_store()
-    store.apply("MODIFIED", store.receive(widget("a", 1)))
-    store.apply("ADDED", store.receive(widget("a", 2)))
+    store.apply([("MODIFIED", store.receive(widget("a", 1)))])
+    store.apply([("ADDED", store.receive(widget("a", 2)))])
     assert told.kinds() == [("ADDED", "ns/a"), ("UPDATED", "ns/a")]
 
 
@@ -36,14 +37,14 @@ def test_s7_events_that_came_together_are_one_section_and_are_told_in_their_orde
     told: list[list[str]] = []
     store = Store(WIDGETS)
 
-    def tell(changes: Changes) -> None:
+    def tell(changes: Deltas) -> None:
         told.append([*(kind(change) for change in changes), *store.keys()])
 
     store.on_changes = tell
     objects = [widget("a", 1), widget("b", 2), widget("a", 3)]
     events: list[WatchEvent] = [("ADDED", store.receive(each)) for each in objects]
     events.append(("DELETED", store.receive(widget("b", 4), deleted=True)))
-    store.apply_all(events)
+    store.apply(events)
     assert told == [["ADDED", "ADDED", "UPDATED", "DELETED", "ns/a"]]
 
 
@@ -51,7 +52,7 @@ def test_events_that_change_nothing_are_told_to_nobody() -> None:
     """Not even as a run of nothing."""
     store, told = a_store()
     add(store, widget("a", 1))
-    store.apply_all([("MODIFIED", store.receive(widget("a", 1)))] * 2)
+    store.apply([("MODIFIED", store.receive(widget("a", 1)))] * 2)
     assert told.kinds() == [("ADDED", "ns/a")]
 
 
@@ -89,7 +90,7 @@ def test_s7_the_state_has_changed_and_the_lock_is_held_when_changes_are_told() -
     """A read by whoever is told finds the new state; it may take the lock again."""
     seen: list[tuple[bool, int]] = []
 
-    def on_changes(changes: Changes) -> None:
+    def on_changes(changes: Deltas) -> None:
         with store.lock:
             seen.append(("ns/a" in store, len(store.view())))
 
@@ -168,9 +169,9 @@ def test_s17_a_transform_that_returns_no_object_counts_as_raising(answer: object
     assert (received.key, received.version, received.data) == ("ns/a", "7", None)
     add(store, widget("a", 7))
     assert not told.changes
-    assert store.failed.count == 1
-    assert "ns/a" in store.failed.first
-    assert "dyninformer.DROP" in store.failed.first
+    assert store.untransformed.count == 1
+    assert "ns/a" in store.untransformed.first
+    assert "dyninformer.DROP" in store.untransformed.first
 
 
 def picky(obj: dict[str, Any]) -> dict[str, Any]:
@@ -192,18 +193,18 @@ def test_s17_what_the_transform_fails_on_stays_as_it_was_held(how: str) -> None:
             add(store, *objects)
         else:
             relist = store.relist()
-            relist.add_all([store.receive(each) for each in objects])
+            relist.add([store.receive(each) for each in objects])
             relist.swap(first=False)
 
     come(widget("a", 3, n=-1), widget("b", 2, n=1), widget("new", 4, n=-1))
     assert not told.changes
     assert sorted(store.keys()) == ["ns/a", "ns/b"]
-    assert (store.failed.count, "ns/a" in store.failed.first) == (2, True)
+    assert (store.untransformed.count, "ns/a" in store.untransformed.first) == (2, True)
     come(widget("a", 5, n=2), widget("b", 2, n=1), widget("new", 4, n=-1))
     assert told.kinds() == [("UPDATED", "ns/a")]
-    assert (store.failed.count, "ns/new" in store.failed.first) == (1, True)
-    store.apply("DELETED", store.receive(widget("new", 6, n=-1), deleted=True))
-    assert (store.failed.count, store.failed.first) == (0, "")
+    assert (store.untransformed.count, "ns/new" in store.untransformed.first) == (1, True)
+    store.apply([("DELETED", store.receive(widget("new", 6, n=-1), deleted=True))])
+    assert (store.untransformed.count, store.untransformed.first) == (0, "")
     assert told.kinds() == [("UPDATED", "ns/a")]
 
 
@@ -217,10 +218,10 @@ def test_s17_another_object_that_fails_does_not_keep_the_one_before_it(how: str)
         add(store, second)
     else:
         relist = store.relist()
-        relist.add(store.receive(second))
+        relist.add([store.receive(second)])
         relist.swap(first=False)
     assert told.kinds() == [("ADDED", "ns/a"), ("DELETED", "ns/a")]
-    assert store.failed.count == 1
+    assert store.untransformed.count == 1
 
 
 def test_s17_a_namespace_of_its_own_counts_for_itself() -> None:
@@ -228,9 +229,9 @@ def test_s17_a_namespace_of_its_own_counts_for_itself() -> None:
     store, _ = a_store(transform=picky)
     add(store, widget("a", 1, n=-1))
     store.relist("other").swap(first=True)
-    assert store.failed.count == 1
+    assert store.untransformed.count == 1
     store.relist("ns").swap(first=True)
-    assert store.failed.count == 0
+    assert store.untransformed.count == 0
 
 
 def test_s17_a_delete_never_asks_the_transform() -> None:
@@ -452,3 +453,56 @@ def test_past_a_thousand_objects_entries_are_compressed_earlier_ones_too() -> No
     old = told.changes[0].new
     assert old is not None
     assert store.codec.decode(old)["metadata"]["name"] == "w1"
+
+
+def test_threads_that_ask_at_once_share_one_dict() -> None:
+    """Whoever decoded it first."""
+    store = Store(WIDGETS)
+    add(store, *(widget(f"w{index}", 1, text="x" * 2000) for index in range(200)))
+    start = threading.Barrier(6)
+    seen: list[list[Any]] = []
+
+    def ask() -> None:
+        start.wait()
+        seen.append([store.shared(f"ns/w{index}") for index in range(200)])
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(len({id(obj) for obj in same}) == 1 for same in zip(*seen, strict=True))
+
+
+def test_more_objects_than_the_shared_ones_that_are_kept_are_read_all_the_same() -> None:
+    """The first are decoded anew."""
+    store = Store(WIDGETS)
+    relist(store, *(widget(f"w{index}", index + 1) for index in range(5000)))
+    first = store.shared("ns/w0")
+    for index in range(5000):
+        shared = store.shared(f"ns/w{index}")
+        assert shared is not None
+        assert shared["metadata"]["name"] == f"w{index}"
+    again = store.shared("ns/w0")
+    assert again == first
+    assert again is not first
+
+
+def test_the_garbage_collector_has_no_more_to_walk_with_more_objects() -> None:
+    """Entries, keys and indexes of one, few and many keys a value are nothing it tracks."""
+    store = Store(WIDGETS, indexers={"own": ".spec.own", "few": ".spec.few", "many": ".spec.many"})
+
+    def tracked() -> int:
+        gc.collect()
+        return len(gc.get_objects())
+
+    def grow(start: int) -> None:
+        for index in range(start, start + 2000):
+            spec = {"own": str(index), "few": f"f{index // 3}", "many": str(index % 2)}
+            add(store, widget(f"w{index}", index + 1, **spec))
+
+    grow(0)
+    before = tracked()
+    grow(2000)
+    assert tracked() - before < 100
+    assert len(store) == 4000

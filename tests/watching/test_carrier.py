@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from dyninformer.store.changes import Changes
+from dyninformer.store.decide import Deltas
 from dyninformer.store.store import Store
 from dyninformer.testing import ManualClock
 from dyninformer.watching import protocol
@@ -35,7 +35,7 @@ class Watched:
         self.carrier.tell(Begin())
         assert self.carrier.accepts(200, JSON)
 
-    def note(self, changes: Changes) -> None:
+    def note(self, changes: Deltas) -> None:
         """The store has changed, and nobody has been told yet."""
         self.noted.append((len(changes), *self.says()))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyninformer.store.refused import UnusableObjectError
+from dyninformer.store.receive import UnusableObjectError
 from dyninformer.store.store import Store
 from dyninformer.types import Object
 from dyninformer.watching.answers import Document, Ended, Lost

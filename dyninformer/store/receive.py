@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from codecs import getincrementaldecoder
-from typing import NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import msgspec
 
-from dyninformer.errors import JSONPathError
+from dyninformer.errors import DynInformerError, JSONPathError
 from dyninformer.jsonpath.json_bytes import (
     DEEPEST,
     MOST_VALUES,
@@ -16,26 +17,32 @@ from dyninformer.jsonpath.json_bytes import (
     too_many_values,
 )
 from dyninformer.options import Transform
-from dyninformer.store.codec import Identity, read
-from dyninformer.store.indexers import Indexing, Row
-from dyninformer.store.reading import Head, PartialReader, text
-from dyninformer.store.refused import UnusableObjectError, excerpt
+from dyninformer.store.codec import HEAD_READER, Head, Identity, IndexRow, read, text
+from dyninformer.store.indexes import IndexFunctions
 from dyninformer.store.transforms import transformed
+from dyninformer.types import Key
 
-_NESTING = 500
-"""A part of an object that lies deeper than this is not looked at to find its key."""
+if TYPE_CHECKING:
+    from dyninformer.store.store import Entries
 
+Named: TypeAlias = tuple[Key, str, str, str, str]
+
+_NESTING = 500  # what lies deeper than this is not looked at to find an object's key
+# An object that is refused has its key looked for in so much of its beginning, which is where API
+# servers write the metadata.
 _LOOKED_AT = 1 << 18
-"""Of an object that is refused, its key is looked for in so much of its beginning, which is where
-API servers write the metadata."""
-
 _TEXT_PIECE = 1 << 16
 _PERHAPS_DEEP = 2 * DEEPEST  # a level is two brackets at least
 
-Named: TypeAlias = tuple[str, str, str, str, str]
-
 _BRACE = 0x7B
 _PARTIAL = "PartialObjectMetadata"
+
+# What an excerpt shows of a refused object.
+_BEFORE, _AFTER = 24, 40  # 64 bytes in all
+_FOLLOWED = 1 << 16  # from the beginning: a place further on is looked at without what is before
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_PERHAPS_BEFORE = (b"", b'"', b'"\\')
+_MASKED = re.compile(rb'"[^"]*"?|true|false|null|[^\s{}\[\]:,]')
 
 
 class _Metadata(msgspec.Struct, gc=False, frozen=True):
@@ -43,14 +50,25 @@ class _Metadata(msgspec.Struct, gc=False, frozen=True):
 
 
 _metadata = msgspec.json.Decoder(_Metadata)
-_reader = PartialReader()
+
+
+class UnusableObjectError(DynInformerError, ValueError):
+    """A well-formed frame whose object cannot be kept (S32).
+
+    ``key`` is the object's key where it could be read, else None; ``version`` its
+    resourceVersion, "" where that could not be read.
+    """
+
+    def __init__(self, message: str, *, key: Key | None = None, version: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+        self.version = version
 
 
 class Received(msgspec.Struct, frozen=True, gc=False):
     """One object as it came, ready to be stored."""
 
-    key: str
-    """``namespace/name``, or the name of a cluster-scoped object."""
+    key: Key
     namespace: str
     name: str
     uid: str
@@ -61,37 +79,18 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     is deleted."""
     identity: Identity | None
     """Uid and version, where the data says otherwise than the server did."""
-    row: Row
-    indexing: Indexing
-    """What made the row: the store may have another by the time this is stored."""
+    row: IndexRow
+    functions: IndexFunctions
+    """What made the row: the store may have others by the time this is stored."""
     failure: str = ""
     """What the transform did, if it failed: there is no data, and what is held stays (S17)."""
-
-
-class Receive(Protocol):
-    """`Receiver.receive`."""
-
-    def __call__(
-        self, data: bytes, api_version: str = "", kind: str = "", *, deleted: bool = False
-    ) -> Received:
-        """See there."""
-
-
-class HasIndexing(Protocol):
-    """Whose index functions objects are read with."""
-
-    @property
-    def indexing(self) -> Indexing:
-        """Those of now."""
 
 
 class Receiver:
     """Reads objects as one resource's server sends them; immutable, for any thread."""
 
-    def __init__(
-        self, holdings: HasIndexing, transform: Transform | None, metadata_only: bool
-    ) -> None:
-        self._holdings = holdings
+    def __init__(self, entries: Entries, transform: Transform | None, metadata_only: bool) -> None:
+        self._entries = entries  # they know which index functions there are now
         self._transform = transform
         self._metadata_only = metadata_only
         self._keeps_all = transform is None and not metadata_only
@@ -104,14 +103,14 @@ class Receiver:
         ``api_version`` and ``kind`` are filled in where it has none (S31). ``deleted``: it came
         as DELETED, so that no transform sees it (S17). Raises UnusableObjectError (S32).
         """
-        indexing = self._holdings.indexing
+        functions = self._entries.functions
         # The decode of a part does not look at the text in the rest.
         if not data.isascii():
             _check_text(data)
         try:
             if len(data) >= _PERHAPS_DEEP:
                 _check_extent(data)
-            head, row = indexing.read(data)
+            head, row = functions.read(data)
         except JSONPathError as error:
             _refuse(data, str(error))
         name, namespace, uid, version, said_version, said_kind = head[:6]
@@ -129,9 +128,9 @@ class Receiver:
             and not deleted
         ):  # what nearly every object is: nothing is missing, and it is kept as it came
             key = f"{namespace}/{name}"
-            if not indexing.is_steady:
-                row = indexing.call(data, row)
-            return Received(key, namespace, name, uid, version, data, None, row, indexing)
+            if not functions.only_paths:
+                row = functions.call(data, row)
+            return Received(key, namespace, name, uid, version, data, None, row, functions)
         named = _named(head)
         if named is None:
             raise _unusable(data, "it is no object with a name in metadata.name", None, head)
@@ -143,16 +142,16 @@ class Receiver:
             except BaseException as error:  # noqa: BLE001 - it is the user's
                 failure = f"the transform failed on {key}: {type(error).__name__}: {error}"
                 return Received(
-                    key, namespace, name, uid, version, None, None, row, indexing, failure
+                    key, namespace, name, uid, version, None, None, row, functions, failure
                 )
         identity: Identity | None = None
         if kept is not None:
             if kept is not data:
-                head, row = indexing.held(kept)
+                head, row = functions.read_accepted(kept)
                 if (text(head[2]), text(head[3])) != (uid, version):
                     identity = Identity(uid, version)
-            row = indexing.call(kept, row)
-        return Received(key, namespace, name, uid, version, kept, identity, row, indexing)
+            row = functions.call(kept, row)
+        return Received(key, namespace, name, uid, version, kept, identity, row, functions)
 
     def _whole(self, data: bytes, head: Head, api_version: str, kind: str) -> bytes:
         """The object with its apiVersion and kind; of its parts only what was asked for (S31)."""
@@ -224,7 +223,7 @@ def _refuse(data: bytes, complaint: str, offset: int = 0) -> NoReturn:
     named, head = None, ()
     try:
         beginning = shallow(data, _NESTING, _LOOKED_AT)
-        head = _reader.read(beginning.decode(errors="replace").encode())[0]
+        head = HEAD_READER.read(beginning.decode(errors="replace").encode())[0]
         named = _named(head)
     except JSONPathError:
         pass  # its key cannot be told
@@ -240,3 +239,41 @@ def _unusable(
         key=named[0] if named else None,
         version=text(head[3]) if head else "",  # a stream advances without a name too
     )
+
+
+def excerpt(data: bytes | bytearray, offset: int) -> str:
+    """At most 64 bytes of JSON around a place, with only its structure to be seen.
+
+    What is inside quotes, and whatever else is no bracket, comma, colon, ``true``, ``false`` or
+    ``null``, is masked: malformed JSON may have its quotes the wrong way round.
+
+    >>> excerpt(b'{"token": "s3cr3t", "n": 12, "ok": true}', 20)
+    '{"*****": "******", "*": **, "**": true}'
+    """
+    start = max(0, offset - _BEFORE)
+    end = offset + _AFTER
+    if end <= _FOLLOWED:
+        # Strings are found from the beginning, so that a window into one is known to be inside.
+        return _masked(bytes(data[:end]))[start:].decode("ascii", "replace")
+    # It may begin outside of a string, inside, or there behind a backslash. What is shown is no
+    # content in any of these cases.
+    window = bytes(data[start:end])
+    cases = [_masked(before + window)[len(before) :] for before in _PERHAPS_BEFORE]
+    return "".join(
+        chr(each[0]) if len(set(each)) == 1 else "*" for each in zip(*cases, strict=True)
+    )
+
+
+def _masked(data: bytes) -> bytes:
+    return _MASKED.sub(_mask_rest, _STRING.sub(_mask_string, data))
+
+
+def _mask_string(found: re.Match[bytes]) -> bytes:
+    text = found[0]
+    closed = len(text) > 1 and text.endswith(b'"')
+    return b'"' + b"*" * (len(text) - 1 - closed) + b'"' * closed
+
+
+def _mask_rest(found: re.Match[bytes]) -> bytes:
+    text = found[0]
+    return text if text[:1] == b'"' or len(text) > 1 else b"*"

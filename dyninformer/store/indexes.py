@@ -7,14 +7,11 @@ from typing import Final, TypeAlias
 
 from dyninformer.jsonpath import JSONPath, PathIndex
 from dyninformer.options import IndexFunction
-from dyninformer.store.codec import read
-from dyninformer.store.reading import Head, PartialReader
+from dyninformer.store.codec import Head, IndexRow, PartialReader, Values, read
 from dyninformer.threads import is_interrupt
-from dyninformer.types import Object
+from dyninformer.types import Key, Keys, Object
 
-Texts: TypeAlias = list[str]
-Row: TypeAlias = list[Texts]
-"""The values of one object in each index, in the order of an `Indexing`."""
+IndexList: TypeAlias = list["Index"]
 
 NAMESPACE: Final = "namespace"
 """The index that is always there. It needs no sets of keys: entries are kept by namespace."""
@@ -22,13 +19,13 @@ NAMESPACE: Final = "namespace"
 _FEW = 8
 
 
-def by_namespace(obj: Object) -> Texts:
+def namespace_index(obj: Object) -> Values:
     """The function of the index ``namespace``; "" for a cluster-scoped object."""
     return [obj.get("metadata", {}).get("namespace", "")]
 
 
 class Index:
-    """The keys under each value. Whoever writes it holds the store's lock, or alone knows it.
+    """The keys under each value. A writer holds the store's lock, or is the only one to know it.
 
     A value's one key is kept as it is, a few as a tuple, more as a dict without values: there
     is nothing in it for the garbage collector to walk through, key by key.
@@ -40,13 +37,13 @@ class Index:
     __slots__ = ("_many", "_one", "_values", "complete")
 
     def __init__(self, remembers: bool) -> None:
-        self._one: dict[str, str] = {}
-        self._many: dict[str, tuple[str, ...] | dict[str, None]] = {}
-        self._values: dict[str, tuple[str, ...]] | None = {} if remembers else None
+        self._one: dict[str, Key] = {}
+        self._many: dict[str, tuple[Key, ...] | dict[Key, None]] = {}
+        self._values: dict[Key, tuple[str, ...]] | None = {} if remembers else None
         self.complete = True
         """Every key is under its old values when it is moved. Not so while the index is built."""
 
-    def enter(self, keys: Sequence[str], column: Sequence[Texts]) -> None:
+    def enter(self, keys: Sequence[Key], column: Sequence[Values]) -> None:
         """Put keys that are under nothing under their values, in the same place of the column."""
         if self._values is not None:
             self._values.update(
@@ -61,7 +58,7 @@ class Index:
                 elif many is not None or only(value, key) is not key:
                     self._insert(value, key)
 
-    def replace(self, key: str, old: Texts, new: Texts) -> None:
+    def replace(self, key: Key, old: Values, new: Values) -> None:
         """Move a key from its old values to its new ones."""
         if self._values is not None:
             old = list(self._values.pop(key, ()))
@@ -80,7 +77,7 @@ class Index:
             if value not in old:
                 self._insert(value, key)
 
-    def _insert(self, value: str, key: str) -> None:
+    def _insert(self, value: str, key: Key) -> None:
         many = self._many.get(value)
         if many is None:
             only = self._one.setdefault(value, key)
@@ -93,7 +90,7 @@ class Index:
             keys = (*many, key)
             self._many[value] = keys if len(keys) <= _FEW else dict.fromkeys(keys)
 
-    def _discard(self, value: str, key: str) -> None:
+    def _discard(self, value: str, key: Key) -> None:
         many = self._many.get(value)
         if many is None:
             if self._one.get(value) == key:
@@ -132,20 +129,20 @@ class Index:
                 for key in keys:
                     self._insert(value, key)
 
-    def keys(self, value: str) -> Texts:
+    def keys(self, value: str) -> Keys:
         """The keys under a value, in the order in which they came there."""
         only = self._one.get(value)
         return [only] if only is not None else list(self._many.get(value, ()))
 
-    def values(self) -> Texts:
+    def values(self) -> Values:
         """Each value that has a key."""
         return [*self._one, *self._many]
 
 
-class Indexing:
-    """A set of index functions; immutable, for any thread. `NAMESPACE` is none of them.
+class IndexFunctions:
+    """The index functions of a store; immutable, for any thread. `NAMESPACE` is none of them.
 
-    A row of `Texts` has a place for each function, in their order.
+    An `IndexRow` has a place for each function, in their order.
     """
 
     def __init__(
@@ -154,43 +151,43 @@ class Indexing:
         failed: Callable[[str, BaseException], None],
     ) -> None:
         """``failed`` is told the index and the error where a function raises (S18)."""
-        self.functions = dict(functions)
+        self.by_name = dict(functions)
         self._failed = failed
         self._calls: list[tuple[int, str, Callable[[Object], Iterable[str]]]] = []
         paths: list[PathIndex] = []
-        for at, (name, given) in enumerate(self.functions.items()):
+        for at, (name, given) in enumerate(self.by_name.items()):
             function = as_function(given)
             if isinstance(function, PathIndex):
                 paths.append(function)
             else:
                 self._calls.append((at, name, function))
         self._reader = PartialReader(paths)
-        self.read: Callable[[bytes], tuple[Head, Row]] = (
+        self.read: Callable[[bytes], tuple[Head, IndexRow]] = (
             self._read_and_spread if self._calls else self._reader.read
         )
         """The head and the row of an object that may yet be malformed; functions not called.
 
-        Their places are empty, for ``call`` to fill: what they said of an object that is held
+        Their places are empty, for `call` to fill: what they said of an object that is held
         their indexes remember. Raises JSONPathError for what is no JSON or nested too deep.
         """
-        self.held: Callable[[bytes], tuple[Head, Row]] = (
-            self._held_and_spread if self._calls else self._reader.read_accepted
+        self.read_accepted: Callable[[bytes], tuple[Head, IndexRow]] = (
+            self._read_accepted_and_spread if self._calls else self._reader.read_accepted
         )
         """The same for an object that was accepted before: it can always be read."""
-        self.is_steady = not self._calls
-        """The values follow from the object alone: all functions are paths."""
-        self.no_values: Row = [[] for _ in self.functions]
+        self.only_paths = not self._calls
+        """All functions are paths: the values follow from the object alone."""
+        self.no_values: IndexRow = [[] for _ in self.by_name]
         """The row of an object that is not there."""
 
-    def new_indexes(self, names: Iterable[str] | None = None) -> list[Index]:
+    def new_indexes(self, names: Iterable[str] | None = None) -> IndexList:
         """An empty index for each function, or each of those named, in the order of the rows."""
         return [
             Index(remembers=not isinstance(as_function(given), PathIndex))
-            for name, given in self.functions.items()
+            for name, given in self.by_name.items()
             if names is None or name in names
         ]
 
-    def call(self, data: bytes, row: Row) -> Row:
+    def call(self, data: bytes, row: IndexRow) -> IndexRow:
         """The row with the values that functions give for an accepted object."""
         for at, name, function in self._calls:
             try:
@@ -202,26 +199,26 @@ class Indexing:
                 self._failed(name, error)
         return row
 
-    def row_of(self, data: bytes) -> Row:
+    def row_of(self, data: bytes) -> IndexRow:
         """All index values of an accepted object."""
-        return self.call(data, self.held(data)[1])
+        return self.call(data, self.read_accepted(data)[1])
 
-    def _read_and_spread(self, data: bytes) -> tuple[Head, Row]:
+    def _read_and_spread(self, data: bytes) -> tuple[Head, IndexRow]:
         head, row = self._reader.read(data)
         return head, self._spread(row)
 
-    def _held_and_spread(self, data: bytes) -> tuple[Head, Row]:
+    def _read_accepted_and_spread(self, data: bytes) -> tuple[Head, IndexRow]:
         head, row = self._reader.read_accepted(data)
         return head, self._spread(row)
 
-    def _spread(self, row: Row) -> Row:
+    def _spread(self, row: IndexRow) -> IndexRow:
         """The row with an empty place for each function that is to be called."""
         for at, _, _ in self._calls:
             row.insert(at, [])
         return row
 
 
-def enter_rows(indexes: Iterable[Index], keys: Sequence[str], rows: Iterable[Row]) -> None:
+def enter_rows(indexes: Iterable[Index], keys: Sequence[Key], rows: Iterable[IndexRow]) -> None:
     """Enter keys in all indexes, each with its row."""
     if keys:
         for index, column in zip(indexes, zip(*rows, strict=True), strict=True):
@@ -246,7 +243,7 @@ def same_function(left: IndexFunction, right: IndexFunction) -> bool:
     return first == second if isinstance(first, PathIndex) else first is second
 
 
-def _checked(values: Iterable[str]) -> Texts:
+def _checked(values: Iterable[str]) -> Values:
     """Each value once."""
     if isinstance(values, str):
         raise TypeError("it returned one text: an index function returns a list of texts")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyninformer.jsonpath.json_bytes import MOST_VALUES
-from dyninformer.store.refused import UnusableObjectError, excerpt
+from dyninformer.store.receive import UnusableObjectError, excerpt
 from dyninformer.store.store import Store
 from tests.store.objects import WIDGETS, add, held, widget
 
@@ -133,7 +133,7 @@ def test_an_index_of_a_deep_object_is_that_of_any_other() -> None:
     deep = b',"deep":' + b"[" * 700 + b"]" * 700 + b"}"
     add(store, widget("a", 1, n="one")[:-1] + deep)
     received = store.receive(widget("a", 2, n="two"))
-    descend(500, lambda: store.apply("MODIFIED", received))
+    descend(500, lambda: store.apply([("MODIFIED", received)]))
     assert store.index_values("n") == ["two"]
 
 

@@ -171,14 +171,16 @@ def test_s15_what_is_taken_while_an_index_is_added_is_in_it(by: str) -> None:
     if by == "update in a relist":
         add(store, widget("a", 1, n="old"))
     state, early = store.relist(), store.receive(widget("a", 2, n="new"))
-    state.add(early)
+    state.add([early])
 
     def gated(obj: Object) -> list[str]:
         gate.pass_through()
         return [obj["spec"]["n"]]
 
     store.add_indexers({"first": gated})
-    write = (lambda: store.apply("ADDED", early)) if by == "event" else (lambda: state.swap(False))
+    write = (
+        (lambda: store.apply([("ADDED", early)])) if by == "event" else (lambda: state.swap(False))
+    )
     with gate.held_up(write):
         store.add_indexers({"path": ".spec.n", "function": lambda obj: [obj["spec"]["n"]]})
     for name in ("first", "path", "function"):
@@ -326,5 +328,5 @@ def test_what_was_read_before_an_index_was_added_is_in_it_when_it_is_applied() -
     store = Store(WIDGETS)
     early: Any = store.receive(numbered(1, 9))
     store.add_indexers({"n": ".spec.n"})
-    store.apply("ADDED", early)
+    store.apply([("ADDED", early)])
     assert store.index_keys("n", "2") == ["ns/w1"]
