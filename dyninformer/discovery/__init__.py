@@ -1,7 +1,6 @@
 """Any spelling of a resource -> group, version, resource, scope, kind and printer columns."""
 
-from dyninformer.discovery.columns import PrinterColumn
 from dyninformer.discovery.lookup import Discovery
-from dyninformer.discovery.resources import ResolvedResource
+from dyninformer.discovery.resources import PrinterColumn, ResolvedResource
 
 __all__ = ["Discovery", "PrinterColumn", "ResolvedResource"]

@@ -19,12 +19,26 @@ _SHOWN = 5  # names in one message
 _BUILTIN_GROUPS = frozenset(
     f"{name}.k8s.io"
     for name in (
-        "admissionregistration", "apiextensions", "apiregistration", "authentication",
-        "authorization", "certificates", "coordination", "discovery", "events",
-        "flowcontrol.apiserver", "internal.apiserver", "networking", "node",
-        "rbac.authorization", "resource", "scheduling", "storage", "storagemigration",
+        "admissionregistration",
+        "apiextensions",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "coordination",
+        "discovery",
+        "events",
+        "flowcontrol.apiserver",
+        "internal.apiserver",
+        "networking",
+        "node",
+        "rbac.authorization",
+        "resource",
+        "scheduling",
+        "storage",
+        "storagemigration",
     )
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,7 @@ class Catalog:
         return self._by_gvr.get(gvr)
 
     def find(self, text: str) -> ResolvedResource | None:
-        """The resource that a spelling means, None if there is no such.
+        """The resource that a spelling means, None if there is none such.
 
         A plural goes before a singular, that before a short name and that before a kind; a
         name with a capital letter is first tried as a kind. Among groups the core one wins,
@@ -192,7 +206,7 @@ def _tiers(name: str) -> Iterator[Callable[[ResolvedResource], bool]]:
 
 
 def _preferred(found: Sequence[ResolvedResource]) -> ResolvedResource | None:
-    """The one among several groups' that is meant, None if that is not clear."""
+    """The one that is meant among those of several groups, None if that is not clear."""
     for rank in (_is_core, _is_builtin):
         for each in found:
             if rank(each.gvr.group):
@@ -223,7 +237,7 @@ def _listed(names: Sequence[str], word: str = "and") -> str:
     return f" {word} ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
-def kept(served: Sequence[ServedVersion], before: Catalog | None) -> list[ServedVersion]:
+def carried_over(served: Sequence[ServedVersion], before: Catalog | None) -> list[ServedVersion]:
     """The same, where a version of which nothing was learned keeps what was known of it."""
     known: dict[str, Resources] = {}
     if before is not None:

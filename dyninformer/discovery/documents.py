@@ -1,4 +1,4 @@
-"""Discovery documents, of both forms, read as what they are: data from somebody else.
+"""Discovery documents of both forms, and CRDs: read as what they are, data from somebody else.
 
 What is wrong in one entry costs that entry, and is told as the problem of its
 group-version; nothing else is harmed.
@@ -11,7 +11,12 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from dyninformer.discovery.resources import ResolvedResource, ServedVersion
+from dyninformer.discovery.resources import (
+    PrinterColumn,
+    PrinterColumns,
+    ResolvedResource,
+    ServedVersion,
+)
 from dyninformer.resource import GroupVersionResource
 
 STALE = "its API server is not available"
@@ -20,7 +25,6 @@ _Kind = Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[A-Za-z][-A-Za-z0
 _Text = Annotated[str, msgspec.Meta(max_length=253)]
 _Entries = list[Any] | None  # Go writes an empty list as null now and then
 _Names = list[_Name] | None
-Names = tuple[str, ...]
 
 
 class MalformedError(ValueError):
@@ -87,7 +91,7 @@ class _Bodies(msgspec.Struct):
 
 
 def is_aggregated(body: object) -> bool:
-    """The answer to ``/api`` or ``/apis`` is the aggregated form."""
+    """Whether an answer to ``/api`` or ``/apis`` is the aggregated form."""
     return isinstance(body, dict) and body.get("kind") == "APIGroupDiscoveryList"
 
 
@@ -142,8 +146,17 @@ def resource_list(group: str, version: str, body: object) -> ServedVersion:
     for entry in entries:
         try:
             listed = msgspec.convert(entry, _Listed)
-            if "/" not in listed.name:  # a subresource is nobody's collection
-                good.append(_listed(GroupVersionResource(group, version, listed.name), listed))
+            if "/" in listed.name:  # a subresource is nobody's collection
+                continue
+            good.append(
+                _resolved(
+                    GroupVersionResource(group, version, listed.name),
+                    kind=listed.kind,
+                    namespaced=listed.namespaced,
+                    singular=listed.singular_name,
+                    names=listed,
+                )
+            )
         except (msgspec.ValidationError, ValueError):
             bad += 1
     return ServedVersion(group, version, tuple(good), _malformed(bad))
@@ -184,16 +197,6 @@ def _aggregated_resources(
             yield None
 
 
-def _listed(gvr: GroupVersionResource, found: _Listed) -> ResolvedResource:
-    return _resolved(
-        gvr,
-        kind=found.kind,
-        namespaced=found.namespaced,
-        singular=found.singular_name,
-        names=found,
-    )
-
-
 def _resolved(
     gvr: GroupVersionResource,
     *,
@@ -215,3 +218,40 @@ def _resolved(
 
 def _malformed(entries: int) -> str:
     return f"malformed entries in its discovery: {entries}" if entries else ""
+
+
+# -- the columns that a CRD declares ------------------------------------------------------
+
+
+class _CrdColumn(msgspec.Struct, rename="camel"):
+    name: str
+    type: str
+    json_path: str
+    priority: int = 0
+
+
+class _CrdVersion(msgspec.Struct, rename="camel"):
+    name: str
+    additional_printer_columns: list[_CrdColumn] | None = None
+
+
+class _CrdSpec(msgspec.Struct):
+    versions: list[_CrdVersion]
+
+
+class _Crd(msgspec.Struct):
+    spec: _CrdSpec
+
+
+def printer_columns(crd: object, gvr: GroupVersionResource) -> PrinterColumns:
+    """The columns of one version; none where the CRD declares none, or cannot be read."""
+    try:
+        versions = msgspec.convert(crd, _Crd).spec.versions
+    except msgspec.ValidationError:
+        return ()
+    return tuple(
+        PrinterColumn(each.name, each.type, each.json_path, each.priority)
+        for version in versions
+        if version.name == gvr.version
+        for each in version.additional_printer_columns or ()
+    )

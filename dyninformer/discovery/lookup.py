@@ -1,35 +1,44 @@
-"""`Discovery`: what a server serves, asked for when somebody wants to know, and kept a while."""
+"""`Discovery`: what a server serves, asked when somebody wants to know, and kept a while."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from functools import partial
+from typing import Generic, TypeAlias, TypeVar
 
 from cachetools import TLRUCache
 
-from dyninformer.discovery.catalog import Catalog, kept
-from dyninformer.discovery.columns import CRDS, Columns, columns_of
-from dyninformer.discovery.flight import SingleFlight
-from dyninformer.discovery.resources import ResolvedResource
-from dyninformer.discovery.survey import Server, Survey, asked, refusal
+from dyninformer.discovery.catalog import Catalog, carried_over
+from dyninformer.discovery.discovery_client import DiscoveryClient, get, refusal
+from dyninformer.discovery.documents import printer_columns
+from dyninformer.discovery.resources import PrinterColumns, ResolvedResource
 from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import in_forked_child
+from dyninformer.watching.source import Source
 
-KEPT = 300.0  # seconds for which what was found is believed
-MISS_KEPT = 2.0  # seconds for which what was not found is
+KEPT = 300.0
+"""Seconds for which what was found is believed."""
+MISS_KEPT = 2.0
+"""Seconds for which it is believed that something was not there."""
+
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 _COLUMNS_KEPT = 512  # resources
-_NO_COLUMNS = frozenset({403, 404})  # not for this user to see, or not by a CRD
+_NO_COLUMNS = frozenset({403, 404})  # this user may not see the CRD, or there is none
 
-ResolvedResources = list[ResolvedResource]
-Problems = dict[str, str]
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+ResolvedResources: TypeAlias = list[ResolvedResource]
+Problems: TypeAlias = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Kept:
     catalog: Catalog
     epoch: int
     asked_at: float
@@ -38,7 +47,7 @@ class _Held:
 class Discovery:
     """Knows the resources of one API server. Every method may be called from any thread.
 
-    Nothing is asked when it is made. However many ask at once, one of them asks the server;
+    Nothing is asked when it is made. However many threads ask at once, one asks the server;
     with the aggregated form, and an answer that has not changed, that costs two small
     requests. ``owner`` is whose code the threads of the old form run (S11).
 
@@ -52,23 +61,24 @@ class Discovery:
 
     def __init__(
         self,
-        server: Server,
+        source: Source,
         *,
         owner: object = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._server = server
+        self._source = source
         self._clock = clock
-        self._survey = Survey(server, self if owner is None else owner)
-        self._surveying = threading.RLock()  # one survey at a time, also across invalidate()
-        self._surveys: SingleFlight[int, _Held] = SingleFlight()
-        self._crds: SingleFlight[tuple[GroupVersionResource, int], Columns] = SingleFlight()
+        self._client = DiscoveryClient(source, self if owner is None else owner)
+        # Held while the server is asked: one thread asks at a time, also across invalidate().
+        self._asking = threading.RLock()
+        self._catalogs: SingleFlight[int, _Kept] = SingleFlight()
+        self._crds: SingleFlight[tuple[GroupVersionResource, int], PrinterColumns] = SingleFlight()
         self._lock = threading.RLock()  # guards the three below; held for no I/O
-        self._held: _Held | None = None
+        self._kept: _Kept | None = None
         self._epoch = 0
         columns = partial(TLRUCache, _COLUMNS_KEPT, _believed_until, timer=clock)
-        self._columns: TLRUCache[GroupVersionResource, Columns] = columns()
-        in_forked_child(self, "_surveying", "_lock", _columns=columns)
+        self._columns: TLRUCache[GroupVersionResource, PrinterColumns] = columns()
+        in_forked_child(self, "_asking", "_lock", _columns=columns)
 
     def resolve(self, text: str) -> ResolvedResource:
         """The resource that any spelling means.
@@ -107,8 +117,8 @@ class Discovery:
     def scope(self, gvr: GroupVersionResource) -> bool | None:
         """Whether it is namespaced; None if that cannot be learned now. Never raises."""
         with self._lock:
-            held = self._held
-        found = held.catalog.get(gvr) if held is not None else None
+            kept = self._kept
+        found = kept.catalog.get(gvr) if kept is not None else None
         if found is None:
             try:
                 found = self._catalog(MISS_KEPT).get(gvr)
@@ -116,7 +126,7 @@ class Discovery:
                 return None
         return None if found is None else found.namespaced
 
-    def columns(self, gvr: GroupVersionResource) -> Columns:
+    def columns(self, gvr: GroupVersionResource) -> PrinterColumns:
         """The printer columns that its CRD declares; none if that is not ours to see.
 
         `UnreachableError` if the server could not be asked.
@@ -142,41 +152,37 @@ class Discovery:
             raise UnreachableError(f"cannot tell what the server serves: {error}") from error
 
     def _catalog(self, max_age: float) -> Catalog:
-        """What is held, if it is young enough, or what the server says now."""
+        """What is kept, if it is young enough, or what the server says now."""
         with self._lock:
-            held, epoch = self._held, self._epoch
-        if (
-            held is not None
-            and held.epoch == epoch
-            and self._clock() - held.asked_at < max_age
-        ):  # fmt: skip
-            return held.catalog
-        return self._surveys.share(epoch, self._ask).catalog
+            kept, epoch = self._kept, self._epoch
+        if kept is not None and kept.epoch == epoch and self._clock() - kept.asked_at < max_age:
+            return kept.catalog
+        return self._catalogs.share(epoch, self._ask).catalog
 
-    def _ask(self) -> _Held:
-        with self._surveying:
+    def _ask(self) -> _Kept:
+        with self._asking:
             asked_at = self._clock()
             with self._lock:
                 epoch = self._epoch
-            served = self._survey.served()
+            served = self._client.served()
             with self._lock:
-                before = self._held
-            catalog = Catalog(kept(served, before.catalog if before is not None else None))
-            fresh = _Held(catalog, epoch, asked_at)
+                before = self._kept
+            catalog = Catalog(carried_over(served, before.catalog if before is not None else None))
+            fresh = _Kept(catalog, epoch, asked_at)
             with self._lock:
-                self._held = fresh
+                self._kept = fresh
         return fresh
 
-    def _read_columns(self, gvr: GroupVersionResource, epoch: int) -> Columns:
-        path = CRDS + gvr.group_resource
-        reply = asked(self._server, path)
+    def _read_columns(self, gvr: GroupVersionResource, epoch: int) -> PrinterColumns:
+        path = _CRDS + gvr.group_resource
+        reply = get(self._source, path)
         if reply.status == 200:
-            found = columns_of(reply.body, gvr)
+            found = printer_columns(reply.body, gvr)
         elif reply.status in _NO_COLUMNS:
             found = ()
         else:
             raise UnreachableError(
-                f"cannot tell the columns of {gvr}: {refusal(self._server.host, path, reply)}"
+                f"cannot tell the columns of {gvr}: {refusal(self._source.host, path, reply)}"
             )
         with self._lock:
             if epoch == self._epoch:
@@ -184,7 +190,64 @@ class Discovery:
         return found
 
 
-def _believed_until(gvr: GroupVersionResource, found: Columns, now: float) -> float:
-    """Columns that are not there may soon be: a CRD, or the right to see it."""
+def _believed_until(gvr: GroupVersionResource, found: PrinterColumns, now: float) -> float:
+    """PrinterColumns that are not there may soon be: a CRD, or the right to see it."""
     del gvr
     return now + (KEPT if found else MISS_KEPT)
+
+
+class SingleFlight(Generic[K, V]):
+    """One call for all threads that ask for the same thing at the same time.
+
+    The first caller works, on its own thread, and those that come meanwhile share what comes
+    of it, an error too. An interrupt (Ctrl-C) is the worker's alone: another of those that
+    wait does the work then. Every wait can be interrupted.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # guards _under_way
+        self._under_way: dict[K, tuple[int, Future[V]]] = {}
+        in_forked_child(self, "_lock", _under_way=dict)
+
+    def share(self, key: K, work: Callable[[], V]) -> V:
+        """What ``work`` returns, called here or by another thread that came before.
+
+        A signal handler that asks in the middle of its own thread's work would wait for
+        itself, and so does the work again.
+        """
+        me = threading.get_ident()
+        while True:
+            mine: Future[V] | None = None
+            with self._lock:
+                worker, running = self._under_way.get(key, (me, None))
+                if running is None:
+                    mine = Future()
+                    self._under_way[key] = me, mine
+            if mine is not None:
+                return self._work(key, mine, work)
+            if running is None or worker == me:
+                return work()
+            try:
+                return running.result()
+            except CancelledError:
+                continue
+
+    def _work(self, key: K, mine: Future[V], work: Callable[[], V]) -> V:
+        try:
+            result = work()
+        except Exception as error:
+            self._end(key)
+            mine.set_exception(error)
+            raise
+        except BaseException:
+            self._end(key)
+            mine.cancel()
+            raise
+        self._end(key)
+        mine.set_result(result)
+        return result
+
+    def _end(self, key: K) -> None:
+        """Called before the outcome is told, so that a caller that comes later asks anew."""
+        with self._lock:
+            self._under_way.pop(key, None)

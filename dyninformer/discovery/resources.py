@@ -1,8 +1,9 @@
-"""What a server serves, as far as discovery tells: frozen records."""
+"""What a server serves, as far as discovery tells: immutable records."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from dyninformer.resource import GroupVersionResource
 
@@ -32,11 +33,11 @@ class ResolvedResource:
 
     @property
     def watchable(self) -> bool:
-        """An informer can keep it: it can be listed and watched."""
+        """Whether an informer can keep it: it can be listed and watched."""
         return "list" in self.verbs and "watch" in self.verbs
 
 
-Resources = tuple[ResolvedResource, ...]
+Resources: TypeAlias = tuple[ResolvedResource, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +56,19 @@ class ServedVersion:
     def name(self) -> str:
         """As an apiVersion."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class PrinterColumn(NamedTuple):
+    """A column in which kubectl shows a custom resource. A priority above 0 is for wide tables.
+
+    >>> PrinterColumn("Ready", "string", ".status.ready").priority
+    0
+    """
+
+    name: str
+    type: str
+    path: str
+    priority: int = 0
+
+
+PrinterColumns: TypeAlias = tuple[PrinterColumn, ...]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from dyninformer.discovery import Discovery
 from dyninformer.errors import UnreachableError
 from dyninformer.watching.transport import JsonReply
 
@@ -29,9 +30,13 @@ def group(name: str, *resources: object, version: str = "v1") -> dict[str, Any]:
 def resource(plural: str, kind: str, **more: object) -> dict[str, Any]:
     """An entry of the aggregated form."""
     return {
-        "resource": plural, "responseKind": {"group": "", "version": "", "kind": kind},
-        "scope": "Namespaced", "singularResource": kind.lower(), "verbs": VERBS, **more,
-    }  # fmt: skip
+        "resource": plural,
+        "responseKind": {"group": "", "version": "", "kind": kind},
+        "scope": "Namespaced",
+        "singularResource": kind.lower(),
+        "verbs": VERBS,
+        **more,
+    }
 
 
 class Answers:
@@ -80,3 +85,8 @@ def serving(*groups: object) -> Answers:
 def unreachable() -> JsonReply:
     """Nothing answers."""
     raise UnreachableError("cannot reach https://api.test: connection refused")
+
+
+def discovery_of(server: Any, **options: Any) -> Discovery:
+    """A discovery that asks a stand-in: of a `Source` it needs no more than that has."""
+    return Discovery(server, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dyninformer.discovery.catalog import Catalog, kept
+from dyninformer.discovery.catalog import Catalog, carried_over
 from dyninformer.discovery.resources import ResolvedResource, ServedVersion
 from dyninformer.errors import AmbiguousResourceError
 from dyninformer.resource import GroupVersionResource
@@ -17,31 +17,52 @@ def served(group: str, version: str, *resources: tuple[str, str, str]) -> Served
         version,
         tuple(
             ResolvedResource(
-                GroupVersionResource(group, version, plural), kind, True, kind.lower(),
-                short_names=tuple(short.split()), verbs=("list", "watch"),
+                GroupVersionResource(group, version, plural),
+                kind,
+                True,
+                kind.lower(),
+                short_names=tuple(short.split()),
+                verbs=("list", "watch"),
             )
             for plural, kind, short in resources
         ),
-    )  # fmt: skip
+    )
 
 
 CATALOG = Catalog(
     [
-        served("", "v1", ("pods", "Pod", "po"), ("services", "Service", "svc"),
-               ("events", "Event", "ev")),
+        served(
+            "",
+            "v1",
+            ("pods", "Pod", "po"),
+            ("services", "Service", "svc"),
+            ("events", "Event", "ev"),
+        ),
         served("apps", "v1", ("deployments", "Deployment", "deploy")),
         served("events.k8s.io", "v1", ("events", "Event", "ev")),
         served("networking.k8s.io", "v1", ("ingresses", "Ingress", "ing")),
-        served("cert-manager.io", "v1", ("certificates", "Certificate", "cert certs"),
-               ("issuers", "Issuer", "")),
-        served("cert-manager.io", "v1alpha2", ("certificates", "Certificate", "cert certs"),
-               ("bundles", "Bundle", "")),
-        served("networking.internal.knative.dev", "v1", ("ingresses", "Ingress", "king"),
-               ("certificates", "Certificate", "kcert")),
+        served(
+            "cert-manager.io",
+            "v1",
+            ("certificates", "Certificate", "cert certs"),
+            ("issuers", "Issuer", ""),
+        ),
+        served(
+            "cert-manager.io",
+            "v1alpha2",
+            ("certificates", "Certificate", "cert certs"),
+            ("bundles", "Bundle", ""),
+        ),
+        served(
+            "networking.internal.knative.dev",
+            "v1",
+            ("ingresses", "Ingress", "king"),
+            ("certificates", "Certificate", "kcert"),
+        ),
         served("serving.knative.dev", "v1", ("services", "Service", "kservice ksvc")),
         served("pods.example.com", "v1", ("oddities", "Pods", "pods")),
     ]
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +154,7 @@ def test_a_name_of_several_groups_is_ambiguous(text: str) -> None:
         ("//pods", "expected a form like"),
         (".", "expected a form like"),
     ],
-)  # fmt: skip
+)
 def test_a_miss_says_what_is_close(text: str, said: str) -> None:
     """The same name elsewhere, what is spelt alike, or which versions there are."""
     assert CATALOG.find(text) is None
@@ -159,9 +180,10 @@ def test_each_resource_is_listed_once_in_its_preferred_version() -> None:
     """And with all its versions where those are asked for."""
     listed = [str(each.gvr) for each in CATALOG.resources() if each.gvr.group == "cert-manager.io"]
     assert listed == [
-        "certificates.v1.cert-manager.io", "issuers.v1.cert-manager.io",
+        "certificates.v1.cert-manager.io",
+        "issuers.v1.cert-manager.io",
         "bundles.v1alpha2.cert-manager.io",
-    ]  # fmt: skip
+    ]
     everything = [str(each.gvr) for each in CATALOG.all_versions()]
     assert "certificates.v1alpha2.cert-manager.io" in everything
 
@@ -170,6 +192,6 @@ def test_what_was_known_of_a_broken_group_is_kept() -> None:
     """A version of which nothing can be learned now has the resources it had before."""
     broken = ServedVersion("apps", "v1", problem="it answers 503", known=False)
     unheard = ServedVersion("new.io", "v1", problem="it answers 503", known=False)
-    catalog = Catalog(kept([broken, unheard], CATALOG))
+    catalog = Catalog(carried_over([broken, unheard], CATALOG))
     assert [str(each.gvr) for each in catalog.resources()] == ["deployments.v1.apps"]
     assert "apps/v1 (it answers 503)" in catalog.miss("gizmos")

@@ -22,7 +22,12 @@ from tests.discovery.answers import group, resource
 from tests.mutated import mutated
 
 BAD_ENTRIES: list[Any] = [
-    None, 7, "pods", [], {}, {"resource": "pods"},
+    None,
+    7,
+    "pods",
+    [],
+    {},
+    {"resource": "pods"},
     resource("Pods", "Pod"),
     resource("pods\n", "Pod"),
     resource("p" * 300, "Pod"),
@@ -32,7 +37,7 @@ BAD_ENTRIES: list[Any] = [
     resource("pods", "Pod", shortNames=[1]),
     resource("pods", "Pod", shortNames=["\x1b[31m"]),
     resource("pods", "Pod", responseKind=None),
-]  # fmt: skip
+]
 
 
 def _document(*items: object) -> dict[str, Any]:
@@ -52,7 +57,7 @@ def test_a_malformed_entry_costs_itself_alone(entry: object) -> None:
     "bad",
     [None, 7, {}, {"metadata": {"name": 7}}, group("Ex.io"), {"metadata": {}, "versions": 7}],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_malformed_group_costs_itself_alone(bad: object) -> None:
     """The groups beside it are read."""
     found = aggregated(_document(bad, group("ex.io", resource("widgets", "Widget"))))
@@ -60,11 +65,20 @@ def test_a_malformed_group_costs_itself_alone(bad: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [None, "", 7, [], {}, {"kind": "APIGroupList", "groups": 7},
-             {"kind": "APIVersions"}, {"kind": "APIVersions", "versions": [7]},
-             {"kind": "PodList", "items": []}],
+    "body",
+    [
+        None,
+        "",
+        7,
+        [],
+        {},
+        {"kind": "APIGroupList", "groups": 7},
+        {"kind": "APIVersions"},
+        {"kind": "APIVersions", "versions": [7]},
+        {"kind": "PodList", "items": []},
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_what_is_no_discovery_document_is_refused(body: object) -> None:
     """By one kind of error, whatever it is."""
     with pytest.raises(MalformedError):
@@ -97,15 +111,28 @@ JSON = st.recursive(
         st.lists(inner, max_size=4)
         | st.dictionaries(
             st.sampled_from(
-                ["kind", "items", "groups", "versions", "version", "resources", "resource",
-                 "metadata", "name", "responseKind", "scope", "verbs", "freshness"]
+                [
+                    "kind",
+                    "items",
+                    "groups",
+                    "versions",
+                    "version",
+                    "resources",
+                    "resource",
+                    "metadata",
+                    "name",
+                    "responseKind",
+                    "scope",
+                    "verbs",
+                    "freshness",
+                ]
             ),
             inner,
             max_size=6,
         )
     ),
     max_leaves=30,
-)  # fmt: skip
+)
 
 
 @given(JSON)

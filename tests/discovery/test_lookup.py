@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NoReturn
 
 import pytest
 
 from dyninformer.discovery import Discovery, PrinterColumn
-from dyninformer.discovery.lookup import KEPT, MISS_KEPT
+from dyninformer.discovery.lookup import KEPT, MISS_KEPT, SingleFlight
 from dyninformer.errors import AmbiguousResourceError, UnknownResourceError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.testing import ApiServer
@@ -22,6 +23,7 @@ from tests.discovery.answers import (
     EMPTY,
     Answers,
     aggregated,
+    discovery_of,
     group,
     resource,
     serving,
@@ -83,8 +85,13 @@ class Listening(OldServer):
 def server() -> Iterator[ApiServer]:
     """An API server with certificates."""
     with ApiServer() as api:
-        shape = crd("cert-manager.io", "certificates", "Certificate", ANYTHING,
-                    additionalPrinterColumns=COLUMNS)  # fmt: skip
+        shape = crd(
+            "cert-manager.io",
+            "certificates",
+            "Certificate",
+            ANYTHING,
+            additionalPrinterColumns=COLUMNS,
+        )
         shape["spec"]["names"] |= {"shortNames": ["cert", "certs"], "categories": ["all"]}
         api.install(shape)
         yield api
@@ -101,7 +108,7 @@ def source(server: ApiServer) -> Iterator[Source]:
 @pytest.fixture(params=["aggregated", "legacy"])
 def discovery(request: pytest.FixtureRequest, source: Source) -> Discovery:
     """Discovery by both forms."""
-    return Discovery(source if request.param == "aggregated" else OldServer(source))
+    return discovery_of(source if request.param == "aggregated" else OldServer(source))
 
 
 def paths(server: ApiServer) -> list[str]:
@@ -112,15 +119,22 @@ def paths(server: ApiServer) -> list[str]:
 def test_nothing_is_asked_before_somebody_wants_to_know(server: ApiServer, source: Source) -> None:
     """Making it costs no request."""
     before = len(server.requests)
-    Discovery(source)
+    discovery_of(source)
     assert len(server.requests) == before
 
 
 @pytest.mark.parametrize(
     "text",
-    ["cert", "certificate", "Certificate", "certificates", "certificates.cert-manager.io",
-     "certificates.v1.cert-manager.io", "cert-manager.io/v1/certificates"],
-)  # fmt: skip
+    [
+        "cert",
+        "certificate",
+        "Certificate",
+        "certificates",
+        "certificates.cert-manager.io",
+        "certificates.v1.cert-manager.io",
+        "cert-manager.io/v1/certificates",
+    ],
+)
 def test_a_custom_resource_is_found_by_both_forms(discovery: Discovery, text: str) -> None:
     """With all that discovery tells of it."""
     found = discovery.resolve(text)
@@ -133,13 +147,13 @@ def test_a_custom_resource_is_found_by_both_forms(discovery: Discovery, text: st
 
 def test_both_forms_tell_the_same(source: Source) -> None:
     """Every resource, in the same order."""
-    assert Discovery(source).all_versions() == Discovery(OldServer(source)).all_versions()
+    assert discovery_of(source).all_versions() == discovery_of(OldServer(source)).all_versions()
 
 
 def test_the_aggregated_form_costs_two_requests(server: ApiServer, source: Source) -> None:
     """And none for the next names."""
     before = len(server.requests)
-    discovery = Discovery(source)
+    discovery = discovery_of(source)
     for text in ("cert", "po", "Deployment", "nodes"):
         discovery.resolve(text)
     assert paths(server)[before:] == ["/api", "/apis"]
@@ -148,7 +162,7 @@ def test_the_aggregated_form_costs_two_requests(server: ApiServer, source: Sourc
 def test_what_has_not_changed_is_not_sent_again(server: ApiServer, source: Source) -> None:
     """After invalidate() the server is asked with its Etag, answers 304, and nothing is lost."""
     listening = Listening(source)
-    discovery = Discovery(listening)
+    discovery = discovery_of(listening)
     before = discovery.resources()
     discovery.invalidate()
     assert discovery.resources() == before
@@ -162,7 +176,7 @@ def test_what_has_not_changed_is_not_sent_again(server: ApiServer, source: Sourc
 def test_a_crd_that_came_meanwhile_is_found(server: ApiServer, source: Source) -> None:
     """A miss is asked again, once what is held is older than a moment."""
     clock = ManualClock()
-    discovery = Discovery(source, clock=clock.now)
+    discovery = discovery_of(source, clock=clock.now)
     with pytest.raises(UnknownResourceError):
         discovery.resolve("things")
     server.install(crd("new.io", "things", "Thing", ANYTHING))
@@ -173,7 +187,7 @@ def test_a_crd_that_came_meanwhile_is_found(server: ApiServer, source: Source) -
 def test_misses_in_a_row_cost_one_look() -> None:
     """Whatever the names, a miss asks at most every couple of seconds."""
     clock, answers = ManualClock(), serving()
-    discovery = Discovery(answers, clock=clock.now)
+    discovery = discovery_of(answers, clock=clock.now)
     for text in ("a", "b", "c"):
         with pytest.raises(UnknownResourceError):
             discovery.resolve(text)
@@ -189,7 +203,7 @@ def test_misses_in_a_row_cost_one_look() -> None:
 def test_what_was_found_is_believed_for_minutes() -> None:
     """Then it is asked again."""
     clock, answers = ManualClock(), serving()
-    discovery = Discovery(answers, clock=clock.now)
+    discovery = discovery_of(answers, clock=clock.now)
     discovery.resolve("po")
     clock.advance(KEPT - 1)
     discovery.resolve("po")
@@ -211,7 +225,7 @@ def test_many_who_ask_at_once_cost_one_look() -> None:
         return document
 
     answers.set("/api", slowly)
-    discovery = Discovery(answers)
+    discovery = discovery_of(answers)
 
     def ask() -> str:
         everybody.wait(30)
@@ -228,7 +242,7 @@ def test_many_who_ask_at_once_cost_one_look() -> None:
 def test_a_dead_api_group_harms_nobody_else() -> None:
     """What is Stale is named only where a miss may be due to it."""
     answers = serving(STALE, group("ex.io", resource("widgets", "Widget")))
-    discovery = Discovery(answers)
+    discovery = discovery_of(answers)
     assert discovery.resolve("widgets").gvr.group == "ex.io"
     assert discovery.problems() == {"dead.io/v1": "its API server is not available"}
     with pytest.raises(UnknownResourceError, match=r"may have it: dead\.io/v1 \(its API server"):
@@ -238,7 +252,7 @@ def test_a_dead_api_group_harms_nobody_else() -> None:
 def test_a_group_version_that_fails_harms_nobody_else(server: ApiServer, source: Source) -> None:
     """In the old form, each is asked alone, and one that fails is named."""
     server.faults.add(HttpStatus(503, text="service unavailable"), path="/apis/cert-manager.io/v1")
-    discovery = Discovery(OldServer(source))
+    discovery = discovery_of(OldServer(source))
     assert discovery.resolve("deploy").gvr.group == "apps"
     with pytest.raises(UnknownResourceError) as caught:
         discovery.resolve("cert")
@@ -249,7 +263,7 @@ def test_what_was_known_of_a_group_that_died_is_kept() -> None:
     """Its resources are found as before, until the server says that it has no such group."""
     alive = group("dead.io", resource("things", "Thing"))
     answers = serving(alive)
-    discovery = Discovery(answers)
+    discovery = discovery_of(answers)
     discovery.resolve("things")
     answers.set("/apis", aggregated(STALE))
     for _ in range(2):
@@ -267,7 +281,7 @@ def test_an_ambiguous_name_is_an_error() -> None:
         group("a.io", resource("gizmos", "Gizmo")), group("b.io", resource("gizmos", "Gizmo"))
     )
     with pytest.raises(AmbiguousResourceError, match=r"gizmos\.a\.io and gizmos\.b\.io"):
-        Discovery(answers).resolve("Gizmo")
+        discovery_of(answers).resolve("Gizmo")
 
 
 def test_no_server_is_said_with_its_address() -> None:
@@ -276,7 +290,7 @@ def test_no_server_is_said_with_its_address() -> None:
         client, url = server.client(), server.url
     source = Source(client)
     with pytest.raises(UnreachableError) as caught:
-        Discovery(source).resolve("cert")
+        discovery_of(source).resolve("cert")
     source.close()
     assert str(caught.value).startswith(f"cannot look up 'cert': cannot reach {url}: ")
 
@@ -298,7 +312,7 @@ def test_refusals_are_said_plainly(server: ApiServer, token: str | None, said: s
         )
     source = Source(server.client(token=token))
     with pytest.raises(UnreachableError) as caught:
-        Discovery(source).resolve("cert")
+        discovery_of(source).resolve("cert")
     source.close()
     assert said.format(url=server.url) in str(caught.value)
     assert token not in str(caught.value)
@@ -310,7 +324,7 @@ def test_refused_credentials_are_read_anew_once() -> None:
     good = answers.table["/api"]
     refused = JsonReply(401, {}, {"kind": "Status", "message": "Unauthorized"})
     answers.set("/api", lambda: good if answers.reloaded else refused)  # type: ignore[return-value, arg-type]
-    assert Discovery(answers).resolve("po").kind == "Pod"
+    assert discovery_of(answers).resolve("po").kind == "Pod"
     assert answers.reloaded == 1
 
 
@@ -329,7 +343,7 @@ def test_what_is_no_discovery_is_a_clean_error(
     """With a question that leads to the mistake."""
     server.faults.add(ContentType("application/json", body), path="/apis")
     with pytest.raises(UnreachableError) as caught:
-        Discovery(source).resolve("cert")
+        discovery_of(source).resolve("cert")
     assert said in str(caught.value)
     assert "Is this the address of a Kubernetes API server?" in str(caught.value)
 
@@ -340,7 +354,7 @@ def test_what_a_server_says_is_shown_without_control_characters() -> None:
     message = "\x1b[2Jred\nalert" + "!" * 10_000
     answers.set("/api", JsonReply(503, {}, {"kind": "Status", "message": message}))
     with pytest.raises(UnreachableError) as caught:
-        Discovery(answers).resolve("cert")
+        discovery_of(answers).resolve("cert")
     assert "\x1b" not in str(caught.value)
     assert len(str(caught.value)) < 600
     assert "overloaded, starting or broken (503: [2Jred alert!!!" in str(caught.value)
@@ -352,12 +366,12 @@ def test_a_server_where_no_group_answers_is_unreachable() -> None:
     answers.set("/api", JsonReply(200, {}, {"kind": "APIVersions", "versions": ["v1"]}))
     answers.set("/api/v1", unreachable)
     with pytest.raises(UnreachableError, match=r"none of the API groups of https://api\.test"):
-        Discovery(answers).resources()
+        discovery_of(answers).resources()
 
 
 def test_the_threads_of_the_old_form_end_with_it(source: Source) -> None:
     """None is left when the answer is there."""
-    Discovery(OldServer(source)).resources()
+    discovery_of(OldServer(source)).resources()
     left = [each for each in threading.enumerate() if each.name.startswith("dyninformer discovery")]
     for each in left:
         each.join(30)
@@ -368,7 +382,7 @@ def test_stopping_ends_a_look_at_once(server: ApiServer, source: Source) -> None
     """Closing the source ends the request that waits, and who waits for it."""
     hole = server.faults.add(BlackHole(), path="/api")
     with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(Discovery(source).resolve, "cert")
+        asking = pool.submit(discovery_of(source).resolve, "cert")
         while not hole.hits:
             threading.Event().wait(0.01)
         source.close()
@@ -377,19 +391,19 @@ def test_stopping_ends_a_look_at_once(server: ApiServer, source: Source) -> None
 
 def test_scope_is_told_of_what_is_known(server: ApiServer, source: Source) -> None:
     """None is "cannot tell", also where the server cannot be asked."""
-    discovery = Discovery(source)
+    discovery = discovery_of(source)
     assert discovery.scope(CERTIFICATES) is True
     assert discovery.scope(GroupVersionResource("", "v1", "nodes")) is False
     assert discovery.scope(GroupVersionResource("no.io", "v1", "things")) is None
     server.stop()
     discovery.invalidate()
     assert discovery.scope(CERTIFICATES) is True
-    assert Discovery(source).scope(CERTIFICATES) is None
+    assert discovery_of(source).scope(CERTIFICATES) is None
 
 
 def test_printer_columns_come_from_the_crd(source: Source) -> None:
     """In its order, with their priorities; a built-in resource has none."""
-    discovery = Discovery(source)
+    discovery = discovery_of(source)
     assert discovery.columns(CERTIFICATES) == (
         PrinterColumn("Ready", "string", ".status.ready", 0),
         PrinterColumn("Secret", "string", ".spec.secretName", 1),
@@ -399,7 +413,7 @@ def test_printer_columns_come_from_the_crd(source: Source) -> None:
 
 def test_printer_columns_are_asked_for_once(server: ApiServer, source: Source) -> None:
     """And again after invalidate()."""
-    discovery = Discovery(source)
+    discovery = discovery_of(source)
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/certificates.cert-manager.io"
     for _ in range(3):
         discovery.columns(CERTIFICATES)
@@ -415,7 +429,7 @@ def test_who_may_not_see_crds_has_no_columns(
 ) -> None:
     """That is no error; it is asked again a moment later."""
     clock = ManualClock()
-    discovery = Discovery(source, clock=clock.now)
+    discovery = discovery_of(source, clock=clock.now)
     with server.faults.add(HttpStatus(status), resource="customresourcedefinitions"):
         assert discovery.columns(CERTIFICATES) == ()
     clock.advance(MISS_KEPT + 1)
@@ -428,4 +442,86 @@ def test_a_crd_of_any_shape_gives_columns_or_none() -> None:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/certificates.cert-manager.io"
     for spec in (None, 7, {"versions": 7}, {"versions": [{"name": 7}]}):
         answers.set(path, JsonReply(200, {}, {"spec": spec}))
-        assert Discovery(answers).columns(CERTIFICATES) == ()
+        assert discovery_of(answers).columns(CERTIFICATES) == ()
+
+
+# -- one call for all threads that ask at the same time -----------------------------------
+
+
+class Gate:
+    """Work that waits to be let through, and counts how often it was begun."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.first = threading.Event()
+        self.open = threading.Event()
+
+    def work(self) -> int:
+        """Wait, and say how many have begun."""
+        self.begun += 1
+        self.first.set()
+        assert self.open.wait(30)
+        return self.begun
+
+
+def test_all_who_come_meanwhile_share_one_answer() -> None:
+    """Nobody else works on it before it is there; another thing does not wait for it."""
+    single: SingleFlight[str, int] = SingleFlight()
+    gate = Gate()
+
+    def late() -> int:
+        assert gate.open.is_set(), "two worked at the same time"
+        return 99
+
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(single.share, "a", gate.work)
+        assert gate.first.wait(30)
+        others: list[Future[int]] = [pool.submit(single.share, "a", late) for _ in range(4)]
+        other = pool.submit(single.share, "b", lambda: 7)
+        assert other.result(30) == 7
+        gate.open.set()
+        assert first.result(30) == 1
+        assert {each.result(30) for each in others} <= {1, 99}
+
+
+def test_an_error_is_shared_and_not_kept() -> None:
+    """The next one who asks has the work done anew."""
+    single: SingleFlight[str, int] = SingleFlight()
+
+    def fail() -> NoReturn:
+        raise LookupError("no")
+
+    with pytest.raises(LookupError):
+        single.share("a", fail)
+    assert single.share("a", lambda: 3) == 3
+
+
+def test_an_interrupt_is_for_one_alone() -> None:
+    """Whoever waits for the interrupted one does the work in his place."""
+    single: SingleFlight[str, int] = SingleFlight()
+    begun, go = threading.Event(), threading.Event()
+
+    def interrupted() -> NoReturn:
+        begun.set()
+        assert go.wait(30)
+        raise KeyboardInterrupt
+
+    def lead() -> str:
+        with pytest.raises(KeyboardInterrupt):
+            single.share("a", interrupted)
+        return "interrupted"
+
+    with ThreadPoolExecutor(2) as pool:
+        leader = pool.submit(lead)
+        assert begun.wait(30)
+        follower = pool.submit(single.share, "a", lambda: 5)
+        go.set()
+        assert leader.result(30) == "interrupted"
+        assert follower.result(30) == 5
+
+
+def test_who_asks_in_the_middle_of_its_own_work_does_not_wait_for_itself() -> None:
+    """As a signal handler does that comes meanwhile, on the same thread."""
+    single: SingleFlight[str, int] = SingleFlight()
+    assert single.share("a", lambda: single.share("a", lambda: 1) + 1) == 2
+    assert single.share("a", lambda: 7) == 7

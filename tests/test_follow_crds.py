@@ -13,7 +13,7 @@ from dyninformer.delivery.events import Event
 from dyninformer.factory import DynamicSharedInformerFactory
 from dyninformer.testing import ApiServer
 from tests.conformance.shapes import ANYTHING, crd
-from tests.follow.stage import names, until
+from tests.test_follow import names, until
 
 GROUP = "follow.test"
 GADGETS = crd(GROUP, "gadgets", "Gadget", ANYTHING)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 from dyninformer.discovery import documents
 from dyninformer.discovery.resources import ServedVersion
 from dyninformer.errors import UnreachableError
 from dyninformer.threads import spawn
 from dyninformer.watching.reasons import short
+from dyninformer.watching.source import Source
 from dyninformer.watching.transport import JsonReply
 
 _ROOTS = ("/api", "/apis")
@@ -22,48 +23,28 @@ _PLAIN = {"Accept": "application/json"}
 _AT_ONCE = 4  # requests side by side, where each group-version has to be asked for
 _PATIENCE = 10.0  # seconds of silence from one API group: the others should not wait for it long
 
-Served = list[ServedVersion]
-GroupVersions = list[tuple[str, str]]
-
-
-class Server(Protocol):
-    """An API server to ask; `Source` is one."""
-
-    @property
-    def host(self) -> str:
-        """Where it is, as messages name it."""
-
-    def get_json(
-        self,
-        path: str,
-        query: Sequence[tuple[str, str]] = ...,
-        headers: Mapping[str, str] = ...,
-        deadline: float = ...,
-    ) -> JsonReply:
-        """Ask for something small, and read it whole."""
-
-    def reload_credentials(self) -> None:
-        """Have the next requests use credentials read anew."""
+Served: TypeAlias = list[ServedVersion]
+GroupVersions: TypeAlias = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """A root's aggregated answer: while the server's Etag is this one, it says the same."""
+class _Answer:
+    """What a root said in the aggregated form: while its Etag is this one, it says the same."""
 
     etag: str
     served: tuple[ServedVersion, ...]
 
 
-class Survey:
-    """Asks one server. Used by one thread at a time, the one that makes the flight."""
+class DiscoveryClient:
+    """Asks one server, and keeps nothing except Etags. Used by one thread at a time."""
 
-    def __init__(self, server: Server, owner: object) -> None:
-        self._server = server
+    def __init__(self, source: Source, owner: object) -> None:
+        self._source = source
         self._owner = owner
-        self._remembered: dict[str, Remembered] = {}
+        self._remembered: dict[str, _Answer] = {}
 
     def served(self) -> Served:
-        """Everything, in the server's order; `UnreachableError` says why that is not to be had.
+        """Everything, in the server's order; `UnreachableError` says why it cannot be asked.
 
         A group-version that cannot be read is there all the same, with its problem.
         """
@@ -77,11 +58,11 @@ class Survey:
         headers = {"Accept": _ACCEPT}
         if remembered is not None:
             headers["If-None-Match"] = remembered.etag
-        reply = asked(self._server, root, headers)
+        reply = get(self._source, root, headers)
         if reply.status == 304 and remembered is not None:
             return remembered.served
         if reply.status != 200:
-            raise UnreachableError(refusal(self._server.host, root, reply))
+            raise UnreachableError(refusal(self._source.host, root, reply))
         try:
             if not documents.is_aggregated(reply.body):
                 self._remembered.pop(root, None)
@@ -89,13 +70,13 @@ class Survey:
             served = tuple(documents.aggregated(reply.body))
         except documents.MalformedError as error:
             raise UnreachableError(
-                f"{self._server.host} answers {root} with no discovery document "
+                f"{self._source.host} answers {root} with no discovery document "
                 f"({short(str(error))}). "
                 "Is this the address of a Kubernetes API server?"
             ) from None
         etag = reply.headers.get("Etag", "")
         if etag:
-            self._remembered[root] = Remembered(etag, served)
+            self._remembered[root] = _Answer(etag, served)
         return served
 
     def _each(self, wanted: GroupVersions) -> Served:
@@ -107,7 +88,7 @@ class Survey:
             while (number := next(numbers)) < len(wanted):
                 try:
                     results[number].set_result(self._one(*wanted[number]))
-                except Exception as error:  # noqa: BLE001 - told to the one who waits for it
+                except Exception as error:  # noqa: BLE001 - told to the thread that waits for it
                     results[number].set_exception(error)
 
         for index in range(min(_AT_ONCE, len(wanted))):
@@ -115,18 +96,20 @@ class Survey:
         try:
             found = [result.result() for result in results]
         finally:
-            for _ in range(len(wanted)):  # an error or interrupt: nobody begins another one
+            for _ in range(
+                len(wanted)
+            ):  # after an error or an interrupt no thread begins another one
                 next(numbers)
         if found and not any(each.known for each in found):
             raise UnreachableError(
-                f"none of the API groups of {self._server.host} can be asked: {found[0].problem}."
+                f"none of the API groups of {self._source.host} can be asked: {found[0].problem}."
             )
         return found
 
     def _one(self, group: str, version: str) -> ServedVersion:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         try:
-            reply = asked(self._server, path, _PLAIN, _PATIENCE)
+            reply = get(self._source, path, _PLAIN, _PATIENCE)
             if reply.status == 200:
                 return documents.resource_list(group, version, reply.body)
             problem = f"it answers {reply.status}"
@@ -137,14 +120,14 @@ class Survey:
         return ServedVersion(group, version, problem=problem, known=False)
 
 
-def asked(
-    server: Server, path: str, headers: Mapping[str, str] = _PLAIN, deadline: float = 30.0
+def get(
+    source: Source, path: str, headers: Mapping[str, str] = _PLAIN, deadline: float = 30.0
 ) -> JsonReply:
     """The answer to a GET; credentials that are refused are read anew, once."""
-    reply = server.get_json(path, headers=headers, deadline=deadline)
+    reply = source.get_json(path, headers=headers, deadline=deadline)
     if reply.status == 401:
-        server.reload_credentials()
-        reply = server.get_json(path, headers=headers, deadline=deadline)
+        source.reload_credentials()
+        reply = source.get_json(path, headers=headers, deadline=deadline)
     return reply
 
 
