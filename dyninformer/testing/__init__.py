@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dyninformer.testing.api_server import ApiServer
     from dyninformer.testing.clock import ManualClock
     from dyninformer.testing.cluster.cluster import Snapshot
-    from dyninformer.testing.cluster.read_settings import ReadSettings
+    from dyninformer.testing.cluster.watch_cache import ReadSettings
     from dyninformer.testing.control_plane import ControlPlane
     from dyninformer.testing.http.limits import Limits
     from dyninformer.testing.in_process import InProcessServer
@@ -59,7 +59,7 @@ _HOMES = {
     "Limits": "http.limits",
     "LoggedRequest": "request_log",
     "ManualClock": "clock",
-    "ReadSettings": "cluster.read_settings",
+    "ReadSettings": "cluster.watch_cache",
     "Reply": "reply",
     "Request": "messages",
     "Rule": "api.access",

@@ -16,7 +16,7 @@ from dyninformer.testing.api.access import UNSECURED
 from dyninformer.testing.backend import Backend
 from dyninformer.testing.clock import SystemClock
 from dyninformer.testing.cluster.cluster import Cluster
-from dyninformer.testing.cluster.read_settings import ReadSettings
+from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.door import Door
 from dyninformer.testing.exchange import Exchange
 from dyninformer.testing.http.limits import Limits

@@ -8,10 +8,9 @@ from typing import Any
 from dyninformer.testing.api.access import MASTERS, Access
 from dyninformer.testing.api.request_info import read_request_info
 from dyninformer.testing.api.router import Api
-from dyninformer.testing.cluster import loading
 from dyninformer.testing.cluster.cluster import Cluster, Snapshot
 from dyninformer.testing.cluster.log import Key
-from dyninformer.testing.cluster.read_settings import ReadSettings
+from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.exchange import Exchange
 from dyninformer.testing.faults.injection import Faults, Run
 from dyninformer.testing.faults.strike import Handler
@@ -63,14 +62,14 @@ class Backend:
 
     def load(self, obj: Mapping[str, Any]) -> None:
         """Put an object in place as it is."""
-        loading.load(self._cluster, self.objects.resource_of(obj), dict(obj))
+        self._cluster.load(self.objects.resource_of(obj), dict(obj))
 
     def unload(self, obj: Mapping[str, Any]) -> bool:
         """Take an object out at once; whether it was there."""
         resource, metadata = self.objects.resource_of(obj), obj["metadata"]
         namespace = metadata.get("namespace") or "default"
         key = Key(namespace if resource.namespaced else "", metadata["name"])
-        return loading.unload(self._cluster, resource, key)
+        return self._cluster.unload(resource, key)
 
     def compact(self, revision: int | None = None) -> int:
         """Forget every state before ``revision``, and return it.

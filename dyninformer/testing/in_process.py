@@ -8,7 +8,7 @@ from typing import TypeVar
 from dyninformer.testing.backend import Backend
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.cluster import Cluster
-from dyninformer.testing.cluster.read_settings import ReadSettings
+from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.door import Door
 from dyninformer.testing.messages import Query, Request
 from dyninformer.testing.reply import Reply

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from dyninformer.testing.api_server import ApiServer
-from dyninformer.testing.cluster.read_settings import ReadSettings
+from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.control_plane import ControlPlane
 from tests.conformance import go_program, shapes
 from tests.conformance.cluster import Cluster, Collection

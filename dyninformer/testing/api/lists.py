@@ -14,8 +14,8 @@ from dyninformer.testing.api.encoding import encode
 from dyninformer.testing.api.metadata_only import INITIAL_END, in_struct_order, list_metadata
 from dyninformer.testing.cluster import events
 from dyninformer.testing.cluster.go_types import STRUCTS
+from dyninformer.testing.cluster.lists import Page, Representation
 from dyninformer.testing.cluster.log import Version
-from dyninformer.testing.cluster.representation import Page, Representation
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.status import ApiError

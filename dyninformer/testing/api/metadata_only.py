@@ -7,8 +7,8 @@ from typing import Any
 
 from dyninformer.testing.api.encoding import encode
 from dyninformer.testing.cluster.go_types import STRUCTS
+from dyninformer.testing.cluster.lists import Page
 from dyninformer.testing.cluster.log import Version
-from dyninformer.testing.cluster.representation import Page
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.status import ApiError
 from dyninformer.types import Object

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dyninformer.testing.api.metadata_only import MetadataOnly
 from dyninformer.testing.api.negotiation import Media
 from dyninformer.testing.api.tables import Now, Tables, read_include
-from dyninformer.testing.cluster.representation import Representation
+from dyninformer.testing.cluster.lists import Representation
 from dyninformer.testing.messages import Request
 
 

@@ -22,9 +22,8 @@ from dyninformer.testing.api.negotiation import meta_kinds, negotiate
 from dyninformer.testing.api.representations import Representations
 from dyninformer.testing.api.request_info import RequestInfo
 from dyninformer.testing.cluster.cluster import Cluster
-from dyninformer.testing.cluster.list_options import parse_list_options
+from dyninformer.testing.cluster.lists import get_version, list_versions, parse_list_options
 from dyninformer.testing.cluster.log import Key, Version
-from dyninformer.testing.cluster.reads import get_version, list_versions
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.watches import open_watch
 from dyninformer.testing.cluster.write_options import (

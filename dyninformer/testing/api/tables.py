@@ -15,8 +15,8 @@ from dyninformer.testing.api.metadata_only import (
     partial_bookmark,
     partial_object,
 )
+from dyninformer.testing.cluster.lists import Page, Representation
 from dyninformer.testing.cluster.log import Version
-from dyninformer.testing.cluster.representation import Page, Representation
 from dyninformer.testing.cluster.resources import Column, Resource
 from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.messages import Request

@@ -1,21 +1,197 @@
-"""Server-side apply: a configuration merged into what is there, by key where lists have keys."""
+"""Server-side apply: the configuration, who owns what it says, how it merges into what is there."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
-from dyninformer.testing.cluster.field_sets import (
+from dyninformer.testing.cluster.bodies import BodyError, check_depth, decode_yaml, type_name
+from dyninformer.testing.cluster.incoming import placed, read_object, require_name, wrong_uid
+from dyninformer.testing.cluster.log import Key
+from dyninformer.testing.cluster.managed_fields import (
     Fields,
+    ManagedFields,
+    Manager,
     Path,
     difference,
     item_element,
     mentioned,
+    shown_path,
     with_parents,
 )
-from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
-from dyninformer.testing.cluster.shapes import Shape
+from dyninformer.testing.cluster.resources import Resource
+from dyninformer.testing.cluster.schema import prepare_for_read
+from dyninformer.testing.cluster.shapes import Shape, shape_of
+from dyninformer.testing.cluster.strategies import strategy_of
+from dyninformer.testing.cluster.timestamps import timestamp
+from dyninformer.testing.cluster.write_options import WriteOptions, WriteResult
+from dyninformer.testing.cluster.writes import Draft, create, update
+from dyninformer.testing.status import ApiError, bad_request, not_found, warned
 from dyninformer.types import Object
+
+if TYPE_CHECKING:
+    from dyninformer.testing.cluster.cluster import Cluster
+
+
+def apply_request(  # noqa: PLR0917  what, where, with what, how: as a request says it
+    cluster: Cluster,
+    resource: Resource,
+    key: Key,
+    body: bytes | object,
+    options: WriteOptions,
+    subresource: str,
+) -> WriteResult:
+    """Apply a configuration: create what is not there, else merge and take what it names."""
+    config = _read_config(body, resource)
+    for complaint in _structural_complaints(resource, config):
+        raise ApiError(
+            500, None,
+            f"failed to create typed patch object ({_place(config)}; {resource.api_version}, "
+            f"Kind={resource.kind}): {complaint}",
+        )  # fmt: skip
+    read, warnings = read_object(resource, config, options)
+    with warned(warnings):
+        return _applied(cluster, Draft(resource, read, options, warnings, subresource), key, config)
+
+
+def _applied(cluster: Cluster, draft: Draft, key: Key, config: Object) -> WriteResult:
+    """Merge a configuration, read into ``draft``, with what is there."""
+    resource, read, options, subresource = (
+        draft.resource, draft.object, draft.options, draft.subresource
+    )  # fmt: skip
+    read["metadata"].setdefault("name", key.name)
+    require_name(read, key)
+    config = _spoken(resource, config, placed(resource, read, key.namespace), subresource)
+    live = cluster.log.get(resource.collection, key)
+    manager = Manager(options.manager, "Apply", resource.api_version, subresource)
+    shape, now = shape_of(resource), timestamp(cluster.now())
+    quiet = replace(options, field_validation="Ignore")
+    if live is None:
+        if subresource:
+            raise not_found(resource.group, resource.plural, key.name)
+        if config["metadata"].get("uid"):
+            raise wrong_uid(resource, key, config["metadata"]["uid"], "")
+        managed = ManagedFields()
+        managed.applied(manager, config, shape, now)
+        obj, _ = read_object(resource, config, quiet)
+        return create(cluster, replace(draft, object=obj, managed=managed), key.namespace)
+    current = prepare_for_read(resource, live.object)
+    managed = ManagedFields(current["metadata"].get("managedFields", ()))
+    managed.forget_other_groups(resource.group)
+    if not managed:
+        # What is there already belongs to somebody, or whoever applies could take it away.
+        earlier = Manager(_BEFORE, "Update", resource.api_version)
+        managed.updated(earlier, strategy_of(resource).blank, current, shape, now)
+    merged = apply(current, config, shape, managed, manager, time=now, force=options.force)
+    obj, _ = read_object(resource, merged, quiet)
+    return update(cluster, replace(draft, object=obj, managed=managed), live)
+
+
+def _place(config: Object) -> str:
+    """Where an object says that it is, as an apply's complaints name it."""
+    metadata = config.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    return "/".join(str(named.get(name) or "") for name in ("namespace", "name"))
+
+
+def _read_config(body: bytes | object, resource: Resource) -> Object:
+    if isinstance(body, bytes):
+        try:
+            body, _ = decode_yaml(body)
+        except BodyError as error:
+            why = f"error decoding YAML: error converting YAML to JSON: {error}"
+            raise bad_request(why) from None
+    if not isinstance(body, dict):
+        raise bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+            f"unmarshal {type_name(body)} into Go value of type map[string]interface {{}}"
+        )
+    check_depth(body)
+    version, kind = body.get("apiVersion") or "", body.get("kind") or ""
+    if (version, kind) != (resource.api_version, resource.kind):
+        raise bad_request(f"invalid object type: {version or '/'}, Kind={kind}")
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    return body
+
+
+def _structural_complaints(resource: Resource, config: Object) -> Iterator[str]:
+    """Why a configuration cannot be merged by its schema; the first reason is the one told."""
+    if resource.structural is not None:
+        for path in resource.structural.unknown(config, root=True):
+            yield f".{path}: field not declared in schema"
+    yield from _key_complaints(config, shape_of(resource), "")
+
+
+def _key_complaints(value: Any, shape: Shape, where: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, below in value.items():
+            yield from _key_complaints(below, shape.field(name), f"{where}.{name}")
+    elif isinstance(value, list) and (shape.keys or shape.is_set):
+        defaults = dict(shape.key_defaults)
+        seen = set()
+        for index, item in enumerate(value):
+            known = item if isinstance(item, dict) else {}
+            if shape.keys and not any(key in known or key in defaults for key in shape.keys):
+                listed = " ".join(f'"{key}"' for key in shape.keys)
+                yield (
+                    f"{where}: element {index}: associative list with keys has an element that "
+                    f"omits all key fields [{listed}] (and doesn't have default values for any "
+                    "key fields)"
+                )
+            element = item_element(item, shape)
+            if element in seen:
+                named = shown_path((element,)).removeprefix("[=").removeprefix("[").rstrip("]")
+                shown = f"[{named}]" if shape.keys else named
+                yield f"{where}: duplicate entries for key {shown}"
+            seen.add(element)
+            yield from _key_complaints(item, shape.item, f"{where}[{index}]")
+
+
+def _spoken(resource: Resource, config: Object, read: Object, subresource: str) -> Object:
+    """What a configuration says itself, without the defaults that reading it filled in.
+
+    What the endpoint cannot change is left out: nobody comes to own it by saying it.
+    """
+    kept: Object = _common(config, read)
+    kept |= {name: read[name] for name in ("apiVersion", "kind")}
+    kept["metadata"] = _spoken_metadata(config.get("metadata") or {}, read["metadata"])
+    kept |= {name: config[name] for name in strategy_of(resource).write_only if name in config}
+    if subresource == "status":
+        metadata = {k: v for k, v in read["metadata"].items() if k in _IDENTITY}
+        return {
+            **{k: v for k, v in kept.items() if k in {"apiVersion", "kind", "status"}},
+            "metadata": metadata,
+        }
+    if resource.status:
+        kept.pop("status", None)
+    return kept
+
+
+_BEFORE: Final = "before-first-apply"
+"""Who owns what was there before anybody was said to own it."""
+_IDENTITY: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
+
+
+def _spoken_metadata(given: Object, read: Object) -> Object:
+    """Labels and annotations that are there, and none of them, are something said, too."""
+    identity = {name: read[name] for name in ("name", "namespace") if name in read}
+    empty: Object = {
+        name: {} for name in ("labels", "annotations") if name in given and not given[name]
+    }
+    return {**empty, **_common(given, read), **identity}
+
+
+def _common(given: Any, read: Any) -> Any:
+    if isinstance(given, dict) and isinstance(read, dict):
+        return {name: _common(value, read[name]) for name, value in given.items() if name in read}
+    if isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
+        return [_common(one, other) for one, other in zip(given, read, strict=True)]
+    return given if isinstance(given, str) and isinstance(read, str) else read
+
 
 Conflicts = dict[Manager, list[Path]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,16 +13,21 @@ from typing import Final
 from uuid import UUID
 
 from dyninformer.testing.clock import Clock
+from dyninformer.testing.cluster.bodies import UnreadableError, check_depth
 from dyninformer.testing.cluster.builtins import BUILTINS
 from dyninformer.testing.cluster.crds import CustomResources
+from dyninformer.testing.cluster.incoming import placed, read_typed
 from dyninformer.testing.cluster.log import GroupResource, Image, Key, Log
+from dyninformer.testing.cluster.metadata import ordered
 from dyninformer.testing.cluster.namespaces import Namespaces
-from dyninformer.testing.cluster.read_settings import ReadSettings
-from dyninformer.testing.cluster.resources import ResourceTable
-from dyninformer.testing.cluster.watch_cache import WatchCaches
+from dyninformer.testing.cluster.resources import Resource, ResourceTable
+from dyninformer.testing.cluster.strategies import CRDS
+from dyninformer.testing.cluster.timestamps import timestamp
+from dyninformer.testing.cluster.watch_cache import ReadSettings, WatchCaches
 from dyninformer.testing.cluster.write_options import WriteOptions
-from dyninformer.testing.cluster.writes import Writer
+from dyninformer.testing.cluster.writer import Writer
 from dyninformer.testing.status import bad_request
+from dyninformer.types import Object
 
 Action = Callable[[], None]
 
@@ -150,6 +156,55 @@ class Cluster:
         self.crds.object_gone(collection)
         self.namespaces.object_gone(key.namespace)
 
+    def load(self, resource: Resource, obj: Object) -> None:
+        """Write an object over what is there, with a new resourceVersion.
+
+        Only its metadata and the types of its fields are looked at. It gets a uid and a
+        creationTimestamp if it has none, and a namespace if it needs one. ValueError if it
+        cannot be held. CRDs are not loaded: they have to be accepted, and then served.
+        """
+        if resource.collection == CRDS:
+            raise ValueError(
+                "a CustomResourceDefinition is served once it is installed, not loaded"
+            )
+        check_depth(obj)
+        obj = json.loads(json.dumps(obj, allow_nan=False))  # a copy, which clients can be told
+        try:
+            typed, _ = read_typed(resource, obj)
+        except UnreadableError as error:
+            raise ValueError(str(error)) from None
+        metadata = typed["metadata"]
+        name, namespace = metadata.get("name", ""), ""
+        if resource.namespaced:
+            namespace = metadata.get("namespace") or "default"
+        for each in (name, *([namespace] if resource.namespaced else ())):
+            if not _is_segment(each):
+                raise ValueError(f"{each!r} is no name: a path could not hold it")
+        filled = {
+            "uid": self.uid(),
+            "creationTimestamp": timestamp(self.now()),
+            **({"generation": 1} if resource.generation else {}),
+            **metadata,
+        }
+        kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+        whole = {
+            **kind,
+            **obj,
+            "metadata": {**filled, **({"namespace": namespace} if namespace else {})},
+        }
+        with self.writing():
+            whole = placed(resource, whole, namespace)
+            whole = {**whole, "metadata": ordered(whole["metadata"])}
+            self.log.append(resource.collection, Key(namespace, name), whole)
+
+    def unload(self, resource: Resource, key: Key) -> bool:
+        """Take an object out, whatever finalizers it has; whether it was there."""
+        if self.log.get(resource.collection, key) is None:
+            return False
+        with self.writing():
+            self.remove(resource.collection, key)
+        return True
+
     def snapshot(self) -> Snapshot:
         """The stored state as it is now."""
         return Snapshot(self.log.image())
@@ -202,3 +257,8 @@ class Cluster:
             body = {"metadata": {"name": name}}
             options = WriteOptions(field_manager="kube-apiserver")
             self.writer.create(namespaces, "", body, options)
+
+
+def _is_segment(name: str) -> bool:
+    """Whether a name can be one part of a path."""
+    return bool(name) and name not in {".", ".."} and not set(name) & set("/%\0")

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dyninformer.testing.cluster import deletes
-from dyninformer.testing.cluster.conditions import condition, is_true, reason_of, with_condition
-from dyninformer.testing.cluster.crd_resources import resources_of
-from dyninformer.testing.cluster.deletes import CRD_CLEANUP
+from dyninformer.errors import JSONPathError
+from dyninformer.jsonpath.cells import check_column
 from dyninformer.testing.cluster.log import GroupResource, Key, Version
 from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
 from dyninformer.testing.cluster.metadata import ordered
+from dyninformer.testing.cluster.resources import ALL_VERBS, TERMINATING_VERBS, Column, Resource
 from dyninformer.testing.cluster.shapes import shape_of
 from dyninformer.testing.cluster.strategies import CRDS
+from dyninformer.testing.cluster.structural import Structural
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.write_options import DeleteOptions
-from dyninformer.types import Object
+from dyninformer.testing.cluster.writes import delete
+from dyninformer.types import Object, Objects
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
 
 
+_CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _ACCEPTED: Final = "the initial names have been accepted"
 
 
@@ -47,6 +49,24 @@ class CustomResources:
             self._stop_serving(name)
         for version in known.values():
             self._on_write(version)
+
+    def marked(self, crd: Object) -> Object:
+        """A CRD that is to be deleted: its objects go first, then the finalizer, then the CRD."""
+        metadata, status = crd["metadata"], crd["status"]
+        now = timestamp(self._cluster.now())
+        finalizers = [*metadata.get("finalizers", ())]
+        if _CLEANUP not in finalizers:
+            finalizers.append(_CLEANUP)
+        message = (
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        )
+        pending = _condition("Terminating", True, now, "InstanceDeletionPending", message)
+        conditions = _with_condition(status.get("conditions") or [], pending)
+        return {
+            **crd,
+            "metadata": ordered({**metadata, "deletionTimestamp": now, "finalizers": finalizers}),
+            "status": {**status, "conditions": conditions},
+        }
 
     def object_gone(self, collection: GroupResource) -> None:
         """An object was deleted: perhaps the last one of a CRD that waits to go."""
@@ -77,16 +97,16 @@ class CustomResources:
         accepted, complaint = self._names(crd)
         now = timestamp(self._cluster.now())
         reason, message = complaint or ("NoConflicts", "no conflicts found")
-        names = condition("NamesAccepted", not complaint, now, reason, message)
+        names = _condition("NamesAccepted", not complaint, now, reason, message)
         before = status.get("conditions") or []
-        conditions = with_condition(before, names)
-        if not is_true(before, "Established"):
+        conditions = _with_condition(before, names)
+        if not _is_true(before, "Established"):
             established = (
-                condition("Established", False, now, "NotAccepted", "not all names are accepted")
+                _condition("Established", False, now, "NotAccepted", "not all names are accepted")
                 if complaint
-                else condition("Established", False, now, "Installing", _ACCEPTED)
+                else _condition("Established", False, now, "Installing", _ACCEPTED)
             )
-            conditions = with_condition(conditions, established)
+            conditions = _with_condition(conditions, established)
         if conditions == before and accepted == status.get("acceptedNames"):
             return False
         self._write_status(version, {"conditions": conditions, "acceptedNames": accepted})
@@ -94,11 +114,11 @@ class CustomResources:
 
     def _establish(self, version: Version) -> bool:
         conditions = version.object["status"]["conditions"]
-        if not is_true(conditions, "NamesAccepted") or is_true(conditions, "Established"):
+        if not _is_true(conditions, "NamesAccepted") or _is_true(conditions, "Established"):
             return False
         now = timestamp(self._cluster.now())
-        established = condition("Established", True, now, "InitialNamesAccepted", _ACCEPTED)
-        self._write_status(version, {"conditions": with_condition(conditions, established)})
+        established = _condition("Established", True, now, "InitialNamesAccepted", _ACCEPTED)
+        self._write_status(version, {"conditions": _with_condition(conditions, established)})
         return True
 
     def _names(self, crd: Object) -> tuple[Object, tuple[str, str] | None]:
@@ -149,7 +169,7 @@ class CustomResources:
     def _serve(self, crd: Object) -> None:
         """Serve what the CRD says, if it is Established and says anything new."""
         status = crd["status"]
-        if not is_true(status["conditions"], "Established"):
+        if not _is_true(status["conditions"], "Established"):
             return
         name, alive = crd["metadata"]["name"], "deletionTimestamp" not in crd["metadata"]
         wanted = (crd["spec"], status["acceptedNames"], alive)
@@ -158,7 +178,7 @@ class CustomResources:
             return
         self._served[name] = wanted
         collection = _collection(crd)
-        self._cluster.resources.put(collection, resources_of(crd))
+        self._cluster.resources.put(collection, _resources_of(crd))
         if before is not None and before[:2] != wanted[:2]:
             self._cluster.caches.rebuild(collection)
 
@@ -174,21 +194,21 @@ class CustomResources:
     def _terminate(self, version: Version) -> None:
         """Delete the objects of a CRD, and the CRD once they have gone."""
         crd = version.object
-        if CRD_CLEANUP not in crd["metadata"].get("finalizers", ()):
+        if _CLEANUP not in crd["metadata"].get("finalizers", ()):
             return
         collection = _collection(crd)
         conditions = crd["status"]["conditions"]
-        if reason_of(conditions, "Terminating") == "InstanceDeletionPending":
+        if _reason_of(conditions, "Terminating") == "InstanceDeletionPending":
             self._say_deleting(version)
             return
         log = self._cluster.log
-        served = resources_of(crd)
+        served = _resources_of(crd)
         for each in log.items(collection):
             if served and "deletionTimestamp" not in each.object["metadata"]:
-                deletes.delete(self._cluster, served[0], each, DeleteOptions())
+                delete(self._cluster, served[0], each, DeleteOptions())
         if log.items(collection):
             return
-        left = [each for each in crd["metadata"]["finalizers"] if each != CRD_CLEANUP]
+        left = [each for each in crd["metadata"]["finalizers"] if each != _CLEANUP]
         if not left:
             self._cluster.remove(CRDS, version.key)
             return
@@ -197,11 +217,11 @@ class CustomResources:
 
     def _say_deleting(self, version: Version) -> None:
         now = timestamp(self._cluster.now())
-        going = condition(
+        going = _condition(
             "Terminating", True, now, "InstanceDeletionInProgress",
             "CustomResource deletion is in progress",
         )  # fmt: skip
-        conditions = with_condition(version.object["status"]["conditions"], going)
+        conditions = _with_condition(version.object["status"]["conditions"], going)
         self._write_status(version, {"conditions": conditions})
 
     def _write_status(self, version: Version, changes: Object) -> None:
@@ -230,3 +250,100 @@ def _each(value: Any) -> list[str]:
     if not value:
         return []
     return [value] if isinstance(value, str) else list(value)
+
+
+Columns = tuple[Column, ...]
+
+
+def _resources_of(crd: Object) -> tuple[Resource, ...]:
+    """The resources that an Established CRD serves."""
+    return tuple(
+        _resource(crd, version) for version in crd["spec"]["versions"] if version["served"]
+    )
+
+
+def _resource(crd: Object, version: Object) -> Resource:
+    spec, names = crd["spec"], crd["status"]["acceptedNames"]
+    schema = version.get("schema", {}).get("openAPIV3Schema")
+    subresources = version.get("subresources") or {}
+    alive = "deletionTimestamp" not in crd["metadata"]
+    return Resource(
+        group=spec["group"],
+        version=version["name"],
+        plural=names["plural"],
+        kind=names["kind"],
+        namespaced=spec["scope"] == "Namespaced",
+        singular=names.get("singular", ""),
+        list_kind=names.get("listKind", ""),
+        short_names=tuple(names.get("shortNames", ())),
+        categories=tuple(names.get("categories", ())),
+        verbs=ALL_VERBS if alive else TERMINATING_VERBS,
+        columns=_columns(version),
+        selectable_fields=tuple(each["jsonPath"] for each in version.get("selectableFields", ())),
+        schema=schema,
+        structural=Structural(schema) if schema is not None else None,
+        status="status" in subresources,
+        scale=subresources.get("scale"),
+        creatable=alive,
+        siblings=tuple(each["name"] for each in spec["versions"]),
+    )
+
+
+def _columns(version: Object) -> Columns | None:
+    """None if the version names no columns; none at all if one of them cannot be used."""
+    named = version.get("additionalPrinterColumns")
+    if not named:
+        return None
+    try:
+        for column in named:
+            check_column(column["jsonPath"])
+    except JSONPathError:
+        return ()
+    return tuple(
+        Column(
+            name=column["name"],
+            type=column["type"],
+            path=column["jsonPath"],
+            format=column.get("format", ""),
+            description=column.get("description", ""),
+            priority=column.get("priority", 0),
+        )
+        for column in named
+    )
+
+
+def _condition(kind: str, holds: bool, now: str, reason: str, message: str) -> Object:
+    """One condition, keys in the server's order."""
+    return {
+        "type": kind,
+        "status": "True" if holds else "False",
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def _with_condition(conditions: Objects, condition: Object) -> Objects:
+    """The conditions with one set; its lastTransitionTime stays while its status does."""
+    result = list(conditions)
+    for at, each in enumerate(result):
+        if each.get("type") == condition["type"]:
+            if each.get("status") == condition["status"] and "lastTransitionTime" in each:
+                condition = {**condition, "lastTransitionTime": each["lastTransitionTime"]}
+            result[at] = condition
+            return result
+    return [*result, condition]
+
+
+def _found(conditions: Any, kind: str) -> Object:
+    return next((each for each in conditions or () if each.get("type") == kind), {})
+
+
+def _is_true(conditions: Any, kind: str) -> bool:
+    """Whether there is such a condition, and it holds."""
+    return bool(_found(conditions, kind).get("status") == "True")
+
+
+def _reason_of(conditions: Any, kind: str) -> str:
+    """Why a condition is as it is, "" if there is none."""
+    return str(_found(conditions, kind).get("reason", ""))

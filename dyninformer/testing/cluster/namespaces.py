@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dyninformer.testing.cluster import deletes
 from dyninformer.testing.cluster.log import Key, Version
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.strategies import NAMESPACES
 from dyninformer.testing.cluster.write_options import DeleteOptions
+from dyninformer.testing.cluster.writes import delete
 from dyninformer.testing.status import cause, forbidden, not_found
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Namespaces:
                 continue
             for each in log.items(collection, key.name):
                 if "deletionTimestamp" not in each.object["metadata"]:
-                    deletes.delete(self._cluster, served[0], each, DeleteOptions())
+                    delete(self._cluster, served[0], each, DeleteOptions())
             left = left or bool(log.items(collection, key.name))
         if not left and not version.object["metadata"].get("finalizers"):
             self._cluster.remove(NAMESPACES, key)

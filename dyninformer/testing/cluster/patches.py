@@ -1,4 +1,7 @@
-"""The patch formats that need no schema: JSON merge patch and JSON patch, bounded."""
+"""The patch formats: JSON merge patch and JSON patch, bounded, and strategic merge patch.
+
+Strategic merge patch is what built-in resources take: lists merge by key, $patch directs.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from typing import Any, Final
 import jsonpatch
 import jsonpointer
 
-from dyninformer.testing.cluster.json_bodies import (
+from dyninformer.testing.cluster.bodies import (
     MAX_DEPTH,
     BodyError,
     check_depth,
     decode_json,
     type_name,
 )
+from dyninformer.testing.cluster.managed_fields import item_element
+from dyninformer.testing.cluster.shapes import Shape
 from dyninformer.testing.status import ApiError, bad_request
 from dyninformer.types import Object
 
@@ -40,7 +45,7 @@ def merge_patch(target: Object, patch: Any) -> Object:
         raise bad_request("Invalid JSON Patch")
     if not isinstance(patch, dict):
         raise _not_an_object(patch)
-    merged: Object = _checked(_merge(target, patch))
+    merged: Object = _checked(_merge_json(target, patch))
     return merged
 
 
@@ -129,7 +134,7 @@ def _weight(document: Any, operation: Object) -> int:
     return len(json.dumps(source))
 
 
-def _merge(target: Any, patch: Any) -> Any:
+def _merge_json(target: Any, patch: Any) -> Any:
     if not isinstance(patch, dict):
         return patch
     base = target if isinstance(target, dict) else {}
@@ -138,7 +143,7 @@ def _merge(target: Any, patch: Any) -> Any:
         if value is None:
             result.pop(name, None)
         else:
-            result[name] = _merge(base.get(name), value)
+            result[name] = _merge_json(base.get(name), value)
     return result
 
 
@@ -160,3 +165,152 @@ def _not_an_object(patch: Any) -> ApiError:
     return bad_request(
         f"error decoding patch: json: cannot unmarshal {type_name(patch)} into {into}"
     )
+
+
+Items = list[Any]
+
+_DELETE_FROM = "$deleteFromPrimitiveList/"
+_ORDER = "$setElementOrder/"
+_RETAIN = "$retainKeys"
+
+
+def strategic_merge(target: Object, patch: Object, shape: Shape) -> Object:
+    """``target`` with ``patch`` merged in; neither is changed. ApiErrors for bad directives.
+
+    Maps merge whatever their shape: only server-side apply takes some of them as a whole.
+    """
+    merged = _merge_map(target, patch, shape)
+    if merged is None:
+        raise bad_request("a $patch: delete of the whole object is not possible: use DELETE")
+    return merged
+
+
+def _merge_map(target: Object, patch: Object, shape: Shape) -> Object | None:
+    """The merged map, None if the patch deletes it."""
+    directive = patch.get("$patch")
+    if directive == "delete":
+        return None
+    if directive == "replace":
+        return {name: value for name, value in patch.items() if name != "$patch"}
+    if directive is not None and directive != "merge":
+        told = f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}"
+        raise ApiError(500, None, told)
+    result = dict(target)
+    _retain_keys(result, patch)
+    for name, value in patch.items():
+        if name in {"$patch", _RETAIN} or name.startswith(_ORDER):
+            continue
+        if name.startswith(_DELETE_FROM):
+            field = name.removeprefix(_DELETE_FROM)
+            gone = _list_of(value, name)
+            result[field] = [each for each in result.get(field) or () if each not in gone]
+            continue
+        merged = None if value is None else _merge_value(result.get(name), value, shape.field(name))
+        if merged is None or (merged == [] and result.get(name)):
+            result.pop(name, None)
+        else:
+            result[name] = merged
+    _order_lists(result, target, patch, shape)
+    return result
+
+
+def _order_lists(result: Object, target: Object, patch: Object, shape: Shape) -> None:
+    for name, order in patch.items():
+        field = name.removeprefix(_ORDER)
+        if field != name and isinstance(result.get(field), list):
+            wanted = _list_of(order, name)
+            before = target.get(field)
+            server = before if isinstance(before, list) else []
+            result[field] = _ordered(result[field], wanted, server, shape.field(field))
+
+
+def _merge_value(old: Any, new: Any, shape: Shape) -> Any:
+    if isinstance(new, dict):
+        return _merge_map(old if isinstance(old, dict) else {}, new, shape)
+    if isinstance(new, list):
+        return _merge_list(old if isinstance(old, list) else [], new, shape)
+    return new
+
+
+def _merge_list(old: Items, new: Items, shape: Shape) -> Items:
+    if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in new):
+        return [item for item in new if not (isinstance(item, dict) and "$patch" in item)]
+    if not shape.is_set and not shape.keys:
+        return [_plain(item) for item in new]
+    key = _merge_key(shape)
+    result = {item_element(each, key): each for each in old}
+    for item in new:
+        if key.keys and (not isinstance(item, dict) or key.keys[0] not in item):
+            raise ApiError(
+                500,
+                None,
+                f"map: {go_text(item)} does not contain declared merge key: {key.keys[0]}",
+            )
+        element = item_element(item, key)
+        merged = _merge_map(result.get(element) or {}, item, shape.item) if key.keys else item
+        if merged is None:
+            result.pop(element, None)
+        else:
+            result[element] = merged
+    return _ordered(list(result.values()), new, old, shape)
+
+
+def _merge_key(shape: Shape) -> Shape:
+    """Strategic merge goes by the first key alone (a port's number, not its protocol)."""
+    return Shape(keys=shape.keys[:1])
+
+
+def _ordered(items: Items, first: Items, server: Items, shape: Shape) -> Items:
+    """Those named in ``first`` in that order, the others in theirs, woven as they stood before.
+
+    One that the server did not have comes as early as its order allows.
+    """
+    key = _merge_key(shape)
+    stood = {item_element(each, key): at for at, each in enumerate(server)}
+    rank = {item_element(each, key): at for at, each in enumerate(first)}
+    named = sorted(
+        (each for each in items if item_element(each, key) in rank),
+        key=lambda each: rank[item_element(each, key)],
+    )
+    others = [each for each in items if item_element(each, key) not in rank]
+    result: Items = []
+    while named and others:
+        place = stood.get(item_element(named[0], key), -1)
+        earlier = place < stood.get(item_element(others[0], key), -1) or place < 0
+        result.append((named if earlier else others).pop(0))
+    return result + named + others
+
+
+def _retain_keys(result: Object, patch: Object) -> None:
+    if _RETAIN in patch:
+        kept = _list_of(patch[_RETAIN], _RETAIN)
+        for name in [each for each in result if each not in kept]:
+            del result[name]
+
+
+def _plain(item: Any) -> Any:
+    """An item of a list that is replaced: directives in it have nothing to direct."""
+    if not isinstance(item, dict) or "$patch" not in item:
+        return item
+    return {name: value for name, value in item.items() if name != "$patch"}
+
+
+def _list_of(value: Any, name: str) -> Items:
+    if not isinstance(value, list):
+        raise bad_request(f"invalid patch: {name} must be a list")
+    return value
+
+
+def go_text(value: Any) -> str:
+    """A value as Go's default format prints it.
+
+    >>> go_text({"b": [1, "x"], "a": None})
+    'map[a:<nil> b:[1 x]]'
+    """
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_text, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "<nil>" if value is None else str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from dyninformer.testing.cluster.log import GroupResource
 from dyninformer.testing.cluster.structural import Structural
@@ -182,3 +183,22 @@ def version_priority(version: str) -> tuple[tuple[int, ...], str]:
         return (3, 0, 0), version
     major, stage, minor = match.groups()
     return ({None: 0, "beta": 1, "alpha": 2}[stage], -int(major), -int(minor or 0)), ""
+
+
+def value_at(obj: Object, path: str) -> Any:
+    """The value at a simple path such as ``.spec.replicas``; None if there is none."""
+    value: Any = obj
+    for step in path.strip(".").split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
+    return value
+
+
+def with_value_at(obj: Object, path: str, value: Any) -> Object:
+    """``obj`` with another value at a simple path, everything else shared."""
+    step, _, rest = path.strip(".").partition(".")
+    if not rest:
+        return {**obj, step: value}
+    below = obj.get(step)
+    return {**obj, step: with_value_at(below if isinstance(below, dict) else {}, rest, value)}

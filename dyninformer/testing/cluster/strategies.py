@@ -10,9 +10,7 @@ from dyninformer.testing.cluster import events
 from dyninformer.testing.cluster.crd_validation import crd_causes, crd_update_causes
 from dyninformer.testing.cluster.log import GroupResource
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.types import Object
-
-Causes = list[Object]
+from dyninformer.types import Object, Objects
 
 CRDS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 NAMESPACES: Final = GroupResource("", "namespaces")
@@ -37,7 +35,7 @@ class Strategy:
         del before
         return obj
 
-    def causes(self, obj: Object, before: Object | None) -> Causes:
+    def causes(self, obj: Object, before: Object | None) -> Objects:
         """What is wrong with the object beyond its schema."""
         del obj, before
         return []
@@ -171,7 +169,7 @@ class _Crd(_Builtin):
             stored = stored if storage else []
         return {**obj, "status": {**status, "storedVersions": stored or None}}
 
-    def causes(self, obj: Object, before: Object | None) -> Causes:
+    def causes(self, obj: Object, before: Object | None) -> Objects:
         return crd_causes(obj) if before is None else crd_update_causes(obj, before)
 
     def _version(self, version: Object) -> Object:

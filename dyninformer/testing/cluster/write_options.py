@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from dyninformer.testing.cluster.list_options import integer
+from dyninformer.testing.cluster.lists import integer
 from dyninformer.testing.status import ApiError, bad_request, cause, invalid
-from dyninformer.types import Object
+from dyninformer.types import Object, Objects
 
 Param = Callable[[str], str | None]
 OptionsKind = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
@@ -160,12 +160,12 @@ class _DeleteBody:
         )
 
 
-def _dry_run_causes(param: Param) -> list[Object]:
+def _dry_run_causes(param: Param) -> Objects:
     value = param("dryRun")
     return _dry_run_values([value] if value else [])
 
 
-def _dry_run_values(values: Iterable[str]) -> list[Object]:
+def _dry_run_values(values: Iterable[str]) -> Objects:
     found = list(values)
     if all(value == "All" for value in found):
         return []
@@ -173,7 +173,7 @@ def _dry_run_values(values: Iterable[str]) -> list[Object]:
     return [_unsupported("dryRun", f"[{listed}]", ("All",))]
 
 
-def _manager_causes(manager: str) -> list[Object]:
+def _manager_causes(manager: str) -> Objects:
     if len(manager) > 128:
         text = "Too long: may not be more than 128 bytes"
         return [cause("FieldValueTooLong", text, "fieldManager")]

@@ -1,201 +1,336 @@
-"""Writes: create, replace, patch and delete, as the API server admits, stores and answers them.
-
-Everything is decided before the one append that makes a write visible: a refused write
-has changed nothing. Objects are stored in the version they were written through, and
-never changed after that.
-"""
+"""One object created, updated or deleted: what the server adds, refuses and stores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from dyninformer.testing.cluster import deletes, scale
-from dyninformer.testing.cluster.applies import apply_request
-from dyninformer.testing.cluster.creates import create
-from dyninformer.testing.cluster.drafts import Draft
-from dyninformer.testing.cluster.incoming import (
-    placed,
-    read_object,
-    read_patched,
-    require_name,
-    require_revision,
-    wrong_uid,
-)
+from dyninformer.testing.cluster.incoming import placed, require_revision, require_size
 from dyninformer.testing.cluster.log import Key, Version
-from dyninformer.testing.cluster.patches import json_patch, merge_patch, read_patch, require_object
-from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.schema import prepare_for_read
-from dyninformer.testing.cluster.shapes import shape_of
-from dyninformer.testing.cluster.strategic import strategic_merge
-from dyninformer.testing.cluster.strategies import NAMESPACES
-from dyninformer.testing.cluster.updates import update
-from dyninformer.testing.cluster.write_options import (
-    APPLY,
-    JSON,
-    MERGE,
-    STRATEGIC,
-    DeleteOptions,
-    WriteOptions,
-    WriteResult,
-    wrong_patch_type,
+from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
+from dyninformer.testing.cluster.metadata import (
+    SYSTEM_FIELDS,
+    creation_causes,
+    finalizer_warnings,
+    ordered,
+    update_causes,
 )
-from dyninformer.testing.status import cause, invalid, not_found, warned
+from dyninformer.testing.cluster.resources import Resource
+from dyninformer.testing.cluster.schema import content_causes, prepare_for_read, with_rules_note
+from dyninformer.testing.cluster.shapes import shape_of
+from dyninformer.testing.cluster.strategies import CRDS, NAMESPACES, strategy_of
+from dyninformer.testing.cluster.timestamps import timestamp
+from dyninformer.testing.cluster.write_options import DeleteOptions, WriteOptions, WriteResult
+from dyninformer.testing.status import ApiError, already_exists, conflict, forbidden, invalid
 from dyninformer.types import Object
 
 if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
 
 
-class Writer:
-    """The one way in which objects of a cluster change. Owned by the cluster's thread.
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One object to be written, as its request means it."""
 
-    Each method either returns after its write, and whatever controllers do at once in
-    answer to it, or raises an ApiError and has changed nothing.
+    resource: Resource
+    object: Object
+    options: WriteOptions
+    warnings: tuple[str, ...] = ()
+    subresource: str = ""
+    managed: ManagedFields | None = None
+    """Who owns the fields, if an apply has decided it already."""
+
+
+def create(cluster: Cluster, draft: Draft, namespace: str) -> WriteResult:
+    """Store a new object in a namespace ("" for a cluster-scoped resource)."""
+    resource, options = draft.resource, draft.options
+    name = draft.object["metadata"].get("name", "")
+    if not resource.creatable:
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(resource.group, resource.plural, name, why)
+    obj = placed(resource, draft.object, namespace)
+    if require_revision(obj) is not None and not options.dry_run:  # said by the store itself
+        raise ApiError(500, None, "resourceVersion should not be set on objects to be created")
+    require_size(options.size)
+    if resource.namespaced:
+        cluster.namespaces.require_open(resource, namespace, name)
+    obj = _new(cluster, draft, obj)
+    _require_valid(draft, obj, None)
+    metadata = obj["metadata"]
+    key = Key(namespace, metadata["name"])
+    there = cluster.log.get(resource.collection, key)
+    if there is not None:
+        dying = "deletionTimestamp" in there.object["metadata"]
+        raise already_exists(resource.group, resource.plural, key.name, deleting=dying)
+    if not options.dry_run:
+        obj = cluster.log.append(resource.collection, key, obj).object
+    return WriteResult(obj, 201, (*draft.warnings, *finalizer_warnings(metadata, {})))
+
+
+def _new(cluster: Cluster, draft: Draft, obj: Object) -> Object:
+    """The object with what the server gives every new one."""
+    resource = draft.resource
+    strategy = strategy_of(resource)
+    now = timestamp(cluster.now())
+    metadata = {k: v for k, v in obj["metadata"].items() if k not in SYSTEM_FIELDS}
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = metadata["generateName"][:58] + cluster.suffix()
+        metadata = dict(strategy.defaults({**obj, "metadata": metadata})["metadata"])
+    metadata["uid"] = cluster.uid()
+    metadata["creationTimestamp"] = now
+    if resource.generation:
+        metadata["generation"] = 1
+    given = metadata.pop("managedFields", ())
+    obj = {**obj, "metadata": metadata}
+    if resource.status and resource.plural != "nodes":  # kubelets register with their status
+        obj.pop("status", None)
+    managed = draft.managed
+    if managed is None:
+        managed = ManagedFields(given)
+        manager = Manager(draft.options.manager, "Update", resource.api_version)
+        managed.updated(manager, strategy.blank, obj, shape_of(resource), now)
+    obj = strategy.prepare(obj, None)
+    entries = managed.entries()
+    owned = {"managedFields": entries} if entries else {}
+    return {**obj, "metadata": ordered({**obj["metadata"], **owned})}
+
+
+def _require_valid(draft: Draft, obj: Object, before: Object | None) -> None:
+    """The object keeps the rules of its metadata, its kind and its schema; ApiError 422 if not."""
+    resource, metadata = draft.resource, obj["metadata"]
+    name = metadata.get("name", "")
+    if before is None:
+        found = creation_causes(resource, metadata)
+    else:
+        found = update_causes(resource, metadata, before["metadata"])
+    if name and not draft.subresource:
+        found += strategy_of(resource).causes(obj, before)
+    found += content_causes(resource, obj, draft.subresource)
+    if found:
+        raise invalid(resource.group, resource.kind, name, with_rules_note(resource, found))
+
+
+_STALE: Final = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+_SERVERS_OWN: Final = frozenset({"generation", "selfLink", "creationTimestamp"})
+"""What an update says of these is not even looked at."""
+
+
+def update(cluster: Cluster, draft: Draft, live: Version) -> WriteResult:
+    """Store a new state of an object that is there; a no-op is answered and not stored.
+
+    An object that is being deleted goes with its last finalizer.
     """
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def create(
-        self, resource: Resource, namespace: str, body: Object, options: WriteOptions
-    ) -> WriteResult:
-        """Create an object in a namespace ("" for a cluster-scoped resource)."""
-        with self._cluster.writing():
-            obj, warnings = read_object(resource, body, options)
-            with warned(warnings):
-                return create(self._cluster, Draft(resource, obj, options, warnings), namespace)
-
-    def replace(
-        self,
-        resource: Resource,
-        key: Key,
-        body: Object,
-        options: WriteOptions,
-        subresource: str = "",
-    ) -> WriteResult:
-        """Replace an object, or through ``subresource`` its status, scale or finalizers."""
-        with self._cluster.writing():
-            _require_subresource(resource, key, subresource)
-            if subresource == "scale":
-                return self._replace_scale(resource, key, body, options)
-            obj, warnings = read_object(resource, body, options)
-            with warned(warnings):
-                draft = Draft(resource, obj, options, warnings, subresource)
-                return self._replace(draft, key)
-
-    def patch(  # noqa: PLR0917  what, where, how, with what: as a request says it
-        self,
-        resource: Resource,
-        key: Key,
-        patch_type: str,
-        body: bytes | object,
-        options: WriteOptions,
-        subresource: str = "",
-    ) -> WriteResult:
-        """Patch an object or a subresource; an apply creates what is not there."""
-        accepted = (JSON, MERGE, *((STRATEGIC,) if resource.builtin else ()), APPLY)
-        if patch_type not in accepted:
-            raise wrong_patch_type(accepted)
-        with self._cluster.writing():
-            _require_subresource(resource, key, subresource)
-            if patch_type == APPLY and subresource != "scale":
-                return apply_request(self._cluster, resource, key, body, options, subresource)
-            patch, duplicates = read_patch(body)
-            options = replace(options, duplicates=duplicates)
-            live = self._live(resource, key)
-            current = prepare_for_read(resource, live.object)
-            if subresource == "scale":
-                shown = scale.scale_of(resource, current)
-                changed = _patched(resource, shown, patch_type, patch)
-                return self._replace_scale(resource, key, changed, options)
-            changed = _patched(resource, current, patch_type, patch)
-            obj, warnings = read_patched(resource, changed, options)
-            with warned(warnings):
-                require_name(obj, key)
-                obj = placed(resource, obj, key.namespace)
-                draft = Draft(resource, obj, options, warnings, subresource)
-                return update(self._cluster, draft, live)
-
-    def delete(self, resource: Resource, key: Key, options: DeleteOptions) -> Object:
-        """Delete an object, or mark it until its finalizers are done with it.
-
-        Returns the Status of an object that has gone, else the object that stays for now.
-        """
-        with self._cluster.writing():
-            return deletes.delete(self._cluster, resource, self._live(resource, key), options)
-
-    def delete_collection(
-        self,
-        resource: Resource,
-        namespace: str,
-        options: DeleteOptions,
-        versions: Iterable[Version],
-    ) -> None:
-        """Delete each of ``versions`` that is still there, in order; one revision each."""
-        with self._cluster.writing():
-            for version in list(versions):
-                live = self._cluster.log.get(resource.collection, version.key)
-                if live is not None and namespace in {"", live.key.namespace}:
-                    deletes.delete(self._cluster, resource, live, options)
-
-    def get_scale(self, resource: Resource, key: Key) -> Object:
-        """The Scale of an object; ApiError 404 if there is no such object or subresource."""
-        _require_subresource(resource, key, "scale")
-        obj = prepare_for_read(resource, self._live(resource, key).object)
-        scale.require_replicas(resource, obj)
-        return scale.scale_of(resource, obj)
-
-    def _live(self, resource: Resource, key: Key) -> Version:
-        live = self._cluster.log.get(resource.collection, key)
-        if live is None:
-            raise not_found(resource.group, resource.plural, key.name)
-        return live
-
-    def _replace(self, draft: Draft, key: Key) -> WriteResult:
-        resource = draft.resource
-        require_name(draft.object, key)
-        draft = replace(draft, object=placed(resource, draft.object, key.namespace))
-        metadata = draft.object["metadata"]
-        live = self._cluster.log.get(resource.collection, key)
-        if live is None and resource.creates_on_update and not draft.subresource:
-            return create(self._cluster, draft, key.namespace)
-        live = self._live(resource, key)
-        if require_revision(draft.object) is None and not resource.builtin:
-            why = "Invalid value: 0: must be specified for an update"
-            found = cause("FieldValueInvalid", why, "metadata.resourceVersion")
-            raise invalid(resource.group, resource.plural, key.name, [found])
-        uid, actual = metadata.get("uid"), live.object["metadata"]["uid"]
-        if uid and uid != actual:
-            raise wrong_uid(resource, key, uid, actual)
-        return update(self._cluster, draft, live)
-
-    def _replace_scale(
-        self, resource: Resource, key: Key, body: Object, options: WriteOptions
-    ) -> WriteResult:
-        live = self._live(resource, key)
-        obj = scale.scaled(resource, prepare_for_read(resource, live.object), body)
-        result = update(self._cluster, Draft(resource, obj, options, subresource="scale"), live)
-        return WriteResult(scale.scale_of(resource, result.object), 200, result.warnings)
+    resource, options, key = draft.resource, draft.options, live.key
+    require_size(options.size)
+    revision = require_revision(draft.object)
+    before = prepare_for_read(resource, live.object)
+    if revision is not None and str(revision) != before["metadata"]["resourceVersion"]:
+        raise conflict(resource.group, resource.plural, key.name, _STALE)
+    obj = _owned(cluster, draft, _carried(draft, before), before)
+    if draft.subresource != "finalize":
+        obj = strategy_of(resource).prepare(obj, before)
+    obj = _with_generation(resource, obj, before)
+    _require_valid(draft, obj, before)
+    new = finalizer_warnings(obj["metadata"], before["metadata"])
+    warnings = (*draft.warnings, *new)
+    if _same(obj, before):
+        return WriteResult(before, 200, warnings)
+    if _is_done(resource, obj):
+        if not options.dry_run:
+            cluster.remove(resource.collection, key)
+    elif not options.dry_run:
+        obj = cluster.log.append(resource.collection, key, obj).object
+    return WriteResult(obj, 200, warnings)
 
 
-def _patched(resource: Resource, current: Object, patch_type: str, patch: Any) -> Any:
-    """The whole object after the patch; a JSON patch can make anything of it."""
-    if patch_type == JSON:
-        return json_patch(current, patch)
-    if patch_type == STRATEGIC:
-        return strategic_merge(current, require_object(patch), shape_of(resource))
-    return merge_patch(current, patch)
+def _carried(draft: Draft, before: Object) -> Object:
+    """The object with what an update of this kind cannot change taken from before."""
+    resource, obj = draft.resource, draft.object
+    old = before["metadata"]
+    if draft.subresource == "status":
+        entries = obj["metadata"].get("managedFields")
+        given = {"managedFields": entries} if entries is not None else {}
+        result = {**before, "metadata": {**old, **given}}
+        result.pop("status", None)
+        return {**result, "status": obj["status"]} if obj.get("status") is not None else result
+    if draft.subresource == "finalize":
+        spec = obj.get("spec") or {}
+        return {**before, "spec": {name: value for name, value in spec.items() if value}}
+    if resource.status and not draft.subresource:
+        obj = {name: value for name, value in obj.items() if name != "status"}
+        if "status" in before:
+            obj["status"] = before["status"]
+    metadata = dict(obj["metadata"])
+    for name in (*SYSTEM_FIELDS, "resourceVersion"):
+        if name in old and (name not in metadata or name in _SERVERS_OWN):
+            metadata[name] = old[name]
+    for name in ("generation", "selfLink"):
+        if name not in old:
+            metadata.pop(name, None)
+    return {**obj, "metadata": ordered(metadata)}
 
 
-def _require_subresource(resource: Resource, key: Key, subresource: str) -> None:
-    """A subresource that is not there is reported as if the object were not."""
-    there = {
-        "": True,
-        "status": resource.status,
-        "scale": resource.scale is not None,
-        "finalize": resource.collection == NAMESPACES,
+def _owned(cluster: Cluster, draft: Draft, obj: Object, before: Object) -> Object:
+    """The object with its managedFields brought up to date."""
+    resource, managed = draft.resource, draft.managed
+    metadata = dict(obj["metadata"])
+    given = metadata.pop("managedFields", None)
+    if managed is None:
+        managed = ManagedFields(
+            before["metadata"].get("managedFields", ()) if given is None else given
+        )
+        managed.forget_other_groups(resource.group)
+        manager = Manager(draft.options.manager, "Update", resource.api_version, draft.subresource)
+        blank = strategy_of(resource).blank
+        now = timestamp(cluster.now())
+        managed.updated(manager, {**blank, **before}, {**blank, **obj}, shape_of(resource), now)
+    entries = managed.entries()
+    if entries:
+        metadata["managedFields"] = entries
+    return {**obj, "metadata": ordered(metadata)}
+
+
+def _is_done(resource: Resource, obj: Object) -> bool:
+    """Whether nothing holds an object any more that is being deleted."""
+    metadata = obj["metadata"]
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+        return False
+    return resource.collection != NAMESPACES or not obj.get("spec", {}).get("finalizers")
+
+
+def _with_generation(resource: Resource, obj: Object, before: Object) -> Object:
+    """The object, its generation one higher if what the generation counts has changed.
+
+    That is everything outside metadata, and outside status where status is apart.
+    """
+    old = before["metadata"].get("generation")
+    ignored = frozenset({"metadata", "status"} if resource.status else {"metadata"})
+    if old is None or not _differ(obj, before, ignored):
+        return obj
+    return {**obj, "metadata": ordered({**obj["metadata"], "generation": old + 1})}
+
+
+def _differ(one: Object, other: Object, ignored: frozenset[str]) -> bool:
+    return any(
+        one.get(name) != other.get(name)
+        for name in one.keys() | other.keys()
+        if name not in ignored
+    )
+
+
+def _same(one: Object, other: Object) -> bool:
+    """Whether a write changes nothing; when managers last wrote is no change."""
+    if _differ(one, other, frozenset({"metadata"})):
+        return False
+    return _timeless(one["metadata"]) == _timeless(other["metadata"])
+
+
+def _timeless(metadata: Object) -> Object:
+    entries = [
+        {name: value for name, value in entry.items() if name != "time"}
+        for entry in metadata.get("managedFields", ())
+    ]
+    return {**metadata, "managedFields": entries}
+
+
+FOREGROUND: Final = "foregroundDeletion"
+ORPHAN: Final = "orphan"
+
+_UNDELETABLE: Final = frozenset({"default", "kube-system", "kube-public"})
+
+
+def delete(cluster: Cluster, resource: Resource, live: Version, options: DeleteOptions) -> Object:
+    """Delete what ``live`` is, or mark it; the Status of what has gone, else what stays."""
+    obj = prepare_for_read(resource, live.object)
+    _check_preconditions(resource, obj, options)
+    if resource.collection == NAMESPACES and live.key.name in _UNDELETABLE:
+        why = "this namespace may not be deleted"
+        raise forbidden(resource.group, resource.plural, live.key.name, why)
+    terminating = "deletionTimestamp" in obj["metadata"]
+    if resource.collection == CRDS:
+        return obj if terminating else _stored(cluster, live, cluster.crds.marked(obj), options)
+    if resource.collection == NAMESPACES and obj.get("spec", {}).get("finalizers"):
+        return obj if terminating else _mark_namespace(cluster, live, obj, options)
+    finalizers = _finalizers(obj["metadata"], options)
+    if finalizers:
+        return _mark(cluster, live, obj, options, finalizers)
+    if not options.dry_run:
+        cluster.remove(live.collection, live.key)
+    return obj if resource.returns_deleted else gone(resource, obj)
+
+
+def gone(resource: Resource, obj: Object) -> Object:
+    """The Status that says an object was deleted."""
+    details: Object = {"name": obj["metadata"]["name"]}
+    if resource.group:
+        details["group"] = resource.group
+    details |= {"kind": resource.plural, "uid": obj["metadata"]["uid"]}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
     }
-    if not there.get(subresource):
-        raise not_found(resource.group, resource.plural, key.name)
+
+
+def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions) -> None:
+    metadata = obj["metadata"]
+    name = metadata["name"]
+    if options.uid is not None and options.uid != metadata["uid"]:
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record "
+            f"({metadata['uid']}). The object might have been deleted and then recreated"
+        )
+        raise conflict(resource.group, resource.kind, name, why)
+    version = options.resource_version
+    if version is not None and version != metadata["resourceVersion"]:
+        why = (
+            f"the ResourceVersion in the precondition ({version}) does not match the "
+            f"ResourceVersion in record ({metadata['resourceVersion']}). "
+            "The object might have been modified"
+        )
+        raise conflict(resource.group, resource.kind, name, why)
+
+
+def _finalizers(metadata: Object, options: DeleteOptions) -> list[str]:
+    """What must be done before the object can go, the collector's part as asked for."""
+    found = list(metadata.get("finalizers", ()))
+    asked = {"Foreground": FOREGROUND, "Orphan": ORPHAN}.get(options.propagation_policy or "")
+    if options.propagation_policy is not None:
+        found = [each for each in found if each not in {FOREGROUND, ORPHAN} or each == asked]
+    if asked is not None and asked not in found:
+        found.append(asked)
+    return found
+
+
+def _mark(
+    cluster: Cluster, live: Version, obj: Object, options: DeleteOptions, finalizers: list[str]
+) -> Object:
+    metadata = obj["metadata"]
+    if "deletionTimestamp" in metadata and finalizers == metadata.get("finalizers"):
+        return obj
+    marked = {**metadata, "finalizers": finalizers}
+    if "deletionTimestamp" not in metadata:
+        marked |= {
+            "deletionTimestamp": timestamp(cluster.now()),
+            "deletionGracePeriodSeconds": 0,
+        }
+        if "generation" in metadata:
+            marked["generation"] = metadata["generation"] + 1
+    return _stored(cluster, live, {**obj, "metadata": ordered(marked)}, options)
+
+
+def _mark_namespace(cluster: Cluster, live: Version, obj: Object, options: DeleteOptions) -> Object:
+    marked = ordered({**obj["metadata"], "deletionTimestamp": timestamp(cluster.now())})
+    status = {**(obj.get("status") or {}), "phase": "Terminating"}
+    return _stored(cluster, live, {**obj, "metadata": marked, "status": status}, options)
+
+
+def _stored(cluster: Cluster, live: Version, obj: Object, options: DeleteOptions) -> Object:
+    if options.dry_run:
+        return obj
+    return cluster.log.append(live.collection, live.key, obj).object

@@ -9,7 +9,7 @@ import pytest
 
 from dyninformer import DynamicSharedInformerFactory
 from dyninformer.testing.api_server import ApiServer
-from dyninformer.testing.cluster.read_settings import ReadSettings
+from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.faults import (
     BlackHole,
     Call,

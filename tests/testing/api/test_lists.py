@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from dyninformer.testing.api.lists import encode_object, error_line, joined
-from dyninformer.testing.cluster.representation import Page
+from dyninformer.testing.cluster.lists import Page
 from dyninformer.testing.cluster.structural import Structural
 from dyninformer.testing.status import ApiError
 from tests.testing.cluster.stage import (

@@ -10,7 +10,7 @@ import pytest
 
 from dyninformer.testing.api.access import Access
 from dyninformer.testing.api.bodies import BODY_LIMIT
-from dyninformer.testing.cluster.writes import Writer
+from dyninformer.testing.cluster.writer import Writer
 from tests.testing.api.conftest import WIDGETS, Asker, lines, widget
 from tests.testing.api.golden import body_text
 

@@ -9,13 +9,16 @@ from urllib.parse import parse_qsl, urlsplit
 
 from dyninformer.testing.api.lists import PlainJson
 from dyninformer.testing.clock import ManualClock
-from dyninformer.testing.cluster.list_options import ListOptions, parse_list_options
+from dyninformer.testing.cluster.lists import (
+    ListOptions,
+    Page,
+    Representation,
+    list_versions,
+    parse_list_options,
+)
 from dyninformer.testing.cluster.log import Key, Log, Version
-from dyninformer.testing.cluster.read_settings import ReadSettings
-from dyninformer.testing.cluster.reads import list_versions
-from dyninformer.testing.cluster.representation import Page, Representation
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.watch_cache import WatchCaches
+from dyninformer.testing.cluster.watch_cache import ReadSettings, WatchCaches
 from dyninformer.testing.cluster.watches import Watch, open_watch
 from dyninformer.testing.messages import Request
 from dyninformer.types import Object

@@ -9,7 +9,7 @@ import pytest
 from dyninformer.testing.api.lists import PlainJson
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.cluster import BORN_NAMESPACES, COMPACTION_INTERVAL, Cluster
-from dyninformer.testing.cluster.list_options import ListOptions
+from dyninformer.testing.cluster.lists import ListOptions
 from dyninformer.testing.cluster.log import CompactedError, GroupResource, Key
 from dyninformer.testing.cluster.watches import open_watch
 from dyninformer.testing.status import ApiError

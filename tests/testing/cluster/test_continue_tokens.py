@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from dyninformer.testing.cluster.continue_tokens import ContinueToken, parse_continue
+from dyninformer.testing.cluster.lists import ContinueToken, parse_continue
 from dyninformer.testing.status import ApiError
 
 

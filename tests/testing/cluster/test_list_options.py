@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from dyninformer.testing.cluster.list_options import parse_list_options, truthy
-from dyninformer.testing.cluster.read_settings import ReadSettings
-from dyninformer.testing.cluster.reads import list_versions
+from dyninformer.testing.cluster.lists import list_versions, parse_list_options, truthy
 from dyninformer.testing.cluster.resources import Resource
+from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import ApiError
 

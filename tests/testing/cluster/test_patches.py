@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from dyninformer.testing.cluster.log import Key
-from dyninformer.testing.cluster.patches import json_patch, merge_patch, read_patch
+from dyninformer.testing.cluster.patches import json_patch, merge_patch, read_patch, strategic_merge
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.shapes import shape_of
-from dyninformer.testing.cluster.strategic import strategic_merge
 from dyninformer.testing.status import ApiError
 from dyninformer.types import Object
 from tests.testing.cluster.desk import THINGS, Desk, crd

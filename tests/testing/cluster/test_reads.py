@@ -8,9 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from dyninformer.testing.cluster.continue_tokens import ContinueToken
+from dyninformer.testing.cluster.lists import ContinueToken, get_version, list_versions
 from dyninformer.testing.cluster.log import Key
-from dyninformer.testing.cluster.reads import get_version, list_versions
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.structural import Structural
 from dyninformer.testing.status import ApiError

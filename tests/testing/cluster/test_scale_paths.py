@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dyninformer.testing.cluster.scale_paths import scale_spec_causes, scale_status_causes
+from dyninformer.testing.cluster.scale import scale_spec_causes, scale_status_causes
 
 _PATHS = {
     "specReplicasPath": ".spec.replicas",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dyninformer.testing.cluster.json_bodies import UnreadableError
+from dyninformer.testing.cluster.bodies import UnreadableError
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import (
     admit,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dyninformer.testing.cluster.log import GroupResource, Key, Version
-from dyninformer.testing.cluster.sharding import fnv1a, parse_shard_selector
+from dyninformer.testing.cluster.selection import fnv1a, parse_shard_selector
 from dyninformer.testing.status import ApiError
 
 from .stage import CONFIGMAPS, Stage, golden, request_of

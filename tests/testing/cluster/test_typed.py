@@ -8,8 +8,8 @@ import pytest
 
 from dyninformer.testing.cluster.bodies import UnreadableError
 from dyninformer.testing.cluster.builtins import BUILTINS
+from dyninformer.testing.cluster.incoming import read_typed
 from dyninformer.testing.cluster.resources import Resource
-from dyninformer.testing.cluster.typed import read_typed
 
 _BY_KIND = {each.kind: each for each in BUILTINS}
 _THING = Resource("ex.io", "v1", "things", "Thing", namespaced=True)
