@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyninformer.testing.api.encoding import encode, pretty
-from tests.testing.cluster.stage import recorded
+from tests.testing.cluster.recordings import recorded
 
 
 @pytest.mark.parametrize("name", ["create", "get (bytes in bodyText)"])

@@ -14,7 +14,7 @@ from dyninformer.testing.cluster.cluster import Cluster
 from dyninformer.testing.messages import Request, Response
 from dyninformer.types import Object
 from tests.testing.api.golden import Replay, body_text, custom_resource, place, recordings
-from tests.testing.cluster.desk import THING
+from tests.testing.cluster.small_cluster import THING
 
 _RECORDED_AT = datetime(2026, 11, 18, 9, 37, 47, tzinfo=UTC).timestamp()
 _THINGS = custom_resource("wr.io", "things", "Thing", scale=True, schema=THING)

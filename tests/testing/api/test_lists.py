@@ -9,27 +9,26 @@ from dyninformer.testing.api.lists import encode_object, error_line, joined
 from dyninformer.testing.cluster.lists import Page
 from dyninformer.testing.cluster.structural import Structural
 from dyninformer.testing.status import ApiError
-from tests.testing.cluster.stage import (
+from tests.testing.cluster.one_collection import (
     CONFIGMAPS,
     NAMESPACES,
     WIDGETS,
-    Stage,
-    golden,
+    OneCollection,
     lines,
-    recorded,
 )
+from tests.testing.cluster.recordings import golden, recorded
 
 
-def _body(stage: Stage, page: Page) -> str:
-    return b"".join(stage.plain.list_(page, stage.resource)).decode()
+def _body(collection: OneCollection, page: Page) -> str:
+    return b"".join(collection.plain.list_(page, collection.resource)).decode()
 
 
 def test_an_empty_custom_list_has_an_empty_continue() -> None:
     """The recorded bytes."""
-    stage = Stage()
-    stage.advance_to(119308)
+    collection = OneCollection()
+    collection.advance_to(119308)
     recording = recorded("namespace-deletion", "list in the deleted namespace")
-    assert _body(stage, stage.page(namespace="doomed")) == recording["response"]["raw"]
+    assert _body(collection, collection.page(namespace="doomed")) == recording["response"]["raw"]
 
 
 def test_a_custom_list_has_the_recorded_bytes() -> None:
@@ -37,25 +36,25 @@ def test_a_custom_list_has_the_recorded_bytes() -> None:
     recording = recorded("namespace-deletion", "deletecollection in the namespace")
     body = recording["response"]["body"]
     (item,) = body["items"]
-    stage = Stage()
-    stage.put("doomed/d1", item, at=int(item["metadata"]["resourceVersion"]))
-    stage.advance_to(int(body["metadata"]["resourceVersion"]))
-    assert _body(stage, stage.page()) == recording["response"]["raw"]
+    collection = OneCollection()
+    collection.put("doomed/d1", item, at=int(item["metadata"]["resourceVersion"]))
+    collection.advance_to(int(body["metadata"]["resourceVersion"]))
+    assert _body(collection, collection.page()) == recording["response"]["raw"]
 
 
 def test_a_page_says_what_remains() -> None:
     """Between the token and the version, as keys are sorted."""
-    stage = Stage()
-    stage.put("ns/a")
-    stage.put("ns/b")
-    metadata = json.loads(_body(stage, stage.page("limit=1")))["metadata"]
+    collection = OneCollection()
+    collection.put("ns/a")
+    collection.put("ns/b")
+    metadata = json.loads(_body(collection, collection.page("limit=1")))["metadata"]
     assert list(metadata) == ["continue", "remainingItemCount", "resourceVersion"]
 
 
 def test_a_list_kind_of_its_own_is_used() -> None:
     """A CRD may name it."""
-    stage = Stage(replace(WIDGETS, list_kind="WidgetCollection"))
-    assert json.loads(_body(stage, stage.page()))["kind"] == "WidgetCollection"
+    collection = OneCollection(replace(WIDGETS, list_kind="WidgetCollection"))
+    assert json.loads(_body(collection, collection.page()))["kind"] == "WidgetCollection"
 
 
 def test_a_recorded_namespace_is_written_as_its_struct_is() -> None:
@@ -64,10 +63,10 @@ def test_a_recorded_namespace_is_written_as_its_struct_is() -> None:
     obj = recording["response"]["body"]
     shuffled = {key: obj[key] for key in ("status", "metadata", "spec", "kind", "apiVersion")}
     shuffled["metadata"] = dict(sorted(obj["metadata"].items()))
-    stage = Stage(NAMESPACES)
-    version = stage.put("doomed", shuffled, at=119305)
-    assert stage.plain.single(version, NAMESPACES).decode() == recording["response"]["raw"]
-    assert encode_object(version.object, NAMESPACES) + b"\n" == stage.plain.single(
+    collection = OneCollection(NAMESPACES)
+    version = collection.put("doomed", shuffled, at=119305)
+    assert collection.plain.single(version, NAMESPACES).decode() == recording["response"]["raw"]
+    assert encode_object(version.object, NAMESPACES) + b"\n" == collection.plain.single(
         version, NAMESPACES
     )
 
@@ -78,24 +77,24 @@ def test_recorded_lines_of_a_namespace_are_written_again() -> None:
     wanted = recording["response"]["body"]
     objects = [json.loads(line)["object"] for line in wanted]
     revisions = [int(obj["metadata"]["resourceVersion"]) for obj in objects]
-    stage = Stage(NAMESPACES)
-    watch = stage.watch("fieldSelector=metadata.name%3Ddoomed")
-    stage.put("doomed", objects[0], at=revisions[0])
-    stage.put("doomed", objects[1], at=revisions[1])
-    stage.put("doomed", objects[2], at=revisions[2] - 1)
+    collection = OneCollection(NAMESPACES)
+    watch = collection.watch("fieldSelector=metadata.name%3Ddoomed")
+    collection.put("doomed", objects[0], at=revisions[0])
+    collection.put("doomed", objects[1], at=revisions[1])
+    collection.put("doomed", objects[2], at=revisions[2] - 1)
     assert len(watch.take()) == 3
-    stage.delete("doomed", at=revisions[2])
+    collection.delete("doomed", at=revisions[2])
     assert lines(watch) == [wanted[2]]
 
 
 def test_items_of_a_built_in_list_have_no_kind() -> None:
     """Nor an empty continue; the list has struct order too."""
-    stage = Stage(CONFIGMAPS)
-    stage.put("ns/a", {
+    collection = OneCollection(CONFIGMAPS)
+    collection.put("ns/a", {
         "apiVersion": "v1", "kind": "ConfigMap", "data": {"z": "1", "a": "2"},
         "metadata": {"namespace": "ns", "name": "a"},
     })  # fmt: skip
-    assert _body(stage, stage.page()) == (
+    assert _body(collection, collection.page()) == (
         '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"2"},"items":['
         '{"metadata":{"name":"a","namespace":"ns","resourceVersion":"2"},'
         '"data":{"a":"2","z":"1"}}]}\n'
@@ -104,11 +103,11 @@ def test_items_of_a_built_in_list_have_no_kind() -> None:
 
 def test_each_version_of_a_resource_shows_its_own_api_version() -> None:
     """From one stored object, without changing it."""
-    stage = Stage()
-    version = stage.put("ns/a", n=1)
+    collection = OneCollection()
+    version = collection.put("ns/a", n=1)
     second = replace(WIDGETS, version="v2")
-    assert json.loads(stage.plain.item(version, WIDGETS))["apiVersion"] == "ex.io/v1"
-    assert json.loads(stage.plain.item(version, second))["apiVersion"] == "ex.io/v2"
+    assert json.loads(collection.plain.item(version, WIDGETS))["apiVersion"] == "ex.io/v1"
+    assert json.loads(collection.plain.item(version, second))["apiVersion"] == "ex.io/v2"
     assert version.object["apiVersion"] == "ex.io/v1"
 
 
@@ -130,19 +129,19 @@ def test_a_schema_shows_in_what_is_read() -> None:
         },
     }  # fmt: skip
     changed = replace(WIDGETS, schema=schema, structural=Structural(schema))
-    stage = Stage()
-    version = stage.put("ns/a", **before)
-    assert json.loads(stage.plain.item(version, WIDGETS))["spec"] == before
-    assert json.loads(stage.plain.item(version, changed))["spec"] == after
+    collection = OneCollection()
+    version = collection.put("ns/a", **before)
+    assert json.loads(collection.plain.item(version, WIDGETS))["spec"] == before
+    assert json.loads(collection.plain.item(version, changed))["spec"] == after
 
 
 def test_an_item_is_encoded_once() -> None:
     """Lists, gets and events of a version share its bytes."""
-    stage = Stage()
-    version = stage.put("ns/a")
-    assert stage.plain.item(version, WIDGETS) is stage.plain.item(version, WIDGETS)
-    event = stage.plain.event("ADDED", version, WIDGETS)
-    assert event is stage.plain.event("ADDED", version, WIDGETS)
+    collection = OneCollection()
+    version = collection.put("ns/a")
+    assert collection.plain.item(version, WIDGETS) is collection.plain.item(version, WIDGETS)
+    event = collection.plain.event("ADDED", version, WIDGETS)
+    assert event is collection.plain.event("ADDED", version, WIDGETS)
 
 
 def test_a_long_list_comes_in_pieces_worth_sending() -> None:

@@ -7,7 +7,7 @@ import pytest
 from dyninformer.testing.cluster.builtins import BUILTINS
 from dyninformer.testing.cluster.log import GroupResource
 from dyninformer.testing.cluster.resources import Resource, ResourceTable
-from tests.testing.cluster.desk import Desk, crd
+from tests.testing.cluster.small_cluster import SmallCluster, crd
 
 
 def test_no_two_built_ins_share_a_place() -> None:
@@ -63,10 +63,10 @@ GROUPS = [
 
 def test_groups_are_preferred_as_on_a_real_server() -> None:
     """Built-in groups stand in a real server's order, groups of CRDs after them by name."""
-    desk = Desk()
-    desk.install(crd("zs", "Z", group="zz.io"))
-    desk.install(crd("as", "A", group="aa.io"))
-    ours = [group for group in desk.cluster.resources.groups() if group]
+    small = SmallCluster()
+    small.install(crd("zs", "Z", group="zz.io"))
+    small.install(crd("as", "A", group="aa.io"))
+    ours = [group for group in small.cluster.resources.groups() if group]
     assert ours == [*GROUPS, "aa.io", "zz.io"]
 
 

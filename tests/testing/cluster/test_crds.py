@@ -14,7 +14,15 @@ from dyninformer.testing.cluster.schema import prepare_for_read
 from dyninformer.testing.cluster.watches import Watch, open_watch
 from dyninformer.testing.status import ApiError
 from dyninformer.types import Object
-from tests.testing.cluster.desk import CRDS, OPEN, OPTIONS, Desk, crd, recorded, without_chance
+from tests.testing.cluster.recordings import recorded
+from tests.testing.cluster.small_cluster import (
+    CRDS,
+    OPEN,
+    OPTIONS,
+    SmallCluster,
+    crd,
+    without_chance,
+)
 
 GADGETS = GroupResource("life.io", "gadgets")
 MULTS = GroupResource("mult.io", "mults")
@@ -32,34 +40,34 @@ def condition(obj: Object | None, kind: str) -> Object:
     return next((each for each in obj["status"]["conditions"] or () if each["type"] == kind), {})
 
 
-def custom(desk: Desk, group: str, plural: str, name: str, **fields: Any) -> Object:
+def custom(small: SmallCluster, group: str, plural: str, name: str, **fields: Any) -> Object:
     """Create an instance in ns1."""
-    resource = desk.resource(plural, group)
+    resource = small.resource(plural, group)
     metadata = {"name": name, **fields.pop("metadata", {})}
     body = {"apiVersion": f"{group}/v1", "kind": resource.kind, "metadata": metadata, **fields}
-    return desk.writer.create(resource, "ns1", body, OPTIONS).object
+    return small.writer.create(resource, "ns1", body, OPTIONS).object
 
 
-def watch(desk: Desk, collection: GroupResource) -> Watch:
+def watch(small: SmallCluster, collection: GroupResource) -> Watch:
     """A watch of a collection, from now."""
-    resource = desk.cluster.resources.of(collection)[0]
-    options = ListOptions(revision=desk.cluster.log.revision)
-    return open_watch(desk.cluster.caches, resource, "", options, PlainJson())
+    resource = small.cluster.resources.of(collection)[0]
+    options = ListOptions(revision=small.cluster.log.revision)
+    return open_watch(small.cluster.caches, resource, "", options, PlainJson())
 
 
 def test_the_post_is_answered_as_recorded() -> None:
     """The answer shows null conditions and the defaults of names and conversion."""
     recording = recorded("crd-lifecycle", "create CRD")
-    answer = Desk().install(gadget_crd())
+    answer = SmallCluster().install(gadget_crd())
     assert without_chance(answer) == without_chance(recording["response"]["body"])
     assert list(answer["spec"]) == list(recording["response"]["body"]["spec"])
 
 
 def test_a_new_crd_becomes_established_in_three_events() -> None:
     """ADDED without conditions, then names accepted, then Established, as recorded."""
-    desk = Desk()
-    desk.install(gadget_crd())
-    said = desk.events(CRDS)
+    small = SmallCluster()
+    small.install(gadget_crd())
+    said = small.events(CRDS)
     assert [kind for kind, _ in said] == ["ADDED", "MODIFIED", "MODIFIED"]
     assert said[0][1]["status"]["conditions"] is None
     assert condition(said[1][1], "NamesAccepted")["reason"] == "NoConflicts"
@@ -72,99 +80,99 @@ def test_a_new_crd_becomes_established_in_three_events() -> None:
 
 def test_controllers_can_be_slow() -> None:
     """With a delay, a CRD is served only when its time has come."""
-    desk = Desk(controller_delay=0.03)
-    desk.cluster.run_due()
-    desk.install(gadget_crd())
-    assert not desk.serves("gadgets", "life.io")
+    small = SmallCluster(controller_delay=0.03)
+    small.cluster.run_due()
+    small.install(gadget_crd())
+    assert not small.serves("gadgets", "life.io")
     for _ in range(4):
-        desk.clock.advance(0.03)
-        desk.cluster.run_due()
-    assert desk.serves("gadgets", "life.io")
+        small.clock.advance(0.03)
+        small.cluster.run_due()
+    assert small.serves("gadgets", "life.io")
 
 
 def test_names_in_use_keep_a_crd_from_being_served_until_they_are_free() -> None:
     """A conflict of names is told as recorded, and resolved when the other CRD goes."""
-    desk = Desk()
-    desk.install(crd("confs", "Conf", group="conf.io"))
+    small = SmallCluster()
+    small.install(crd("confs", "Conf", group="conf.io"))
     recording = recorded("crd-lifecycle", "CRD with a names conflict (never Established)")
     theirs = recording["response"]["body"]
     other = {k: theirs[k] for k in ("apiVersion", "kind", "spec")}
-    desk.install({**other, "metadata": {"name": "others.conf.io"}})
-    live = desk.live(CRDS, "others.conf.io")
+    small.install({**other, "metadata": {"name": "others.conf.io"}})
+    live = small.live(CRDS, "others.conf.io")
     assert live is not None
     assert without_chance(live["status"]) == without_chance(theirs["status"])
-    assert not desk.serves("others", "conf.io")
-    desk.delete(desk.resource(CRDS.resource, CRDS.group), Key("", "confs.conf.io"))
-    assert condition(desk.live(CRDS, "others.conf.io"), "Established")["status"] == "True"
-    assert desk.serves("others", "conf.io")
+    assert not small.serves("others", "conf.io")
+    small.delete(small.resource(CRDS.resource, CRDS.group), Key("", "confs.conf.io"))
+    assert condition(small.live(CRDS, "others.conf.io"), "Established")["status"] == "True"
+    assert small.serves("others", "conf.io")
 
 
 def test_deleting_a_crd_takes_its_objects_along() -> None:
     """The CRD is marked, its objects go one by one, then it goes itself."""
-    desk = Desk()
-    desk.install(gadget_crd())
+    small = SmallCluster()
+    small.install(gadget_crd())
     for name in ("a", "b", "c"):
-        custom(desk, "life.io", "gadgets", name)
-    after = desk.cluster.log.revision
-    answer = desk.delete(desk.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io"))
+        custom(small, "life.io", "gadgets", name)
+    after = small.cluster.log.revision
+    answer = small.delete(small.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io"))
     theirs = recorded("crd-lifecycle", "DELETE CRD")["response"]["body"]
     assert without_chance(answer) == without_chance(theirs)
-    instances = desk.events(GADGETS, after)
-    crds = desk.events(CRDS, after)
+    instances = small.events(GADGETS, after)
+    crds = small.events(CRDS, after)
     assert [kind for kind, _ in instances] == ["DELETED"] * 3
     assert [kind for kind, _ in crds] == ["MODIFIED", "MODIFIED", "DELETED"]
     reasons = [condition(obj, "Terminating")["reason"] for _, obj in crds]
     assert reasons == ["InstanceDeletionPending"] + ["InstanceDeletionInProgress"] * 2
-    assert not desk.serves("gadgets", "life.io")
+    assert not small.serves("gadgets", "life.io")
 
 
 def test_watches_of_a_deleted_crd_end_a_second_later() -> None:
     """Open watches hear every DELETED, and end 1.0 s after the CRD has gone."""
-    desk = Desk()
-    desk.install(gadget_crd())
-    custom(desk, "life.io", "gadgets", "a")
-    stream = watch(desk, GADGETS)
-    desk.delete(desk.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io"))
+    small = SmallCluster()
+    small.install(gadget_crd())
+    custom(small, "life.io", "gadgets", "a")
+    stream = watch(small, GADGETS)
+    small.delete(small.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io"))
     lines = stream.take()
     assert [line[:17] for line in lines] == [b'{"type":"DELETED"']
     assert not stream.ended
-    desk.clock.advance(1.0)
+    small.clock.advance(1.0)
     stream.take()
     assert stream.ended
 
 
 def test_a_finalizer_of_an_instance_keeps_the_crd_terminating() -> None:
     """Until the finalizer goes, the collection is served, and nothing new is created in it."""
-    desk = Desk()
-    desk.install(gadget_crd())
-    custom(desk, "life.io", "gadgets", "fin", metadata={"finalizers": ["x.io/f"]})
-    desk.delete(desk.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io"))
-    gadgets = desk.resource("gadgets", "life.io")
+    small = SmallCluster()
+    small.install(gadget_crd())
+    custom(small, "life.io", "gadgets", "fin", metadata={"finalizers": ["x.io/f"]})
+    small.delete(small.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io"))
+    gadgets = small.resource("gadgets", "life.io")
     assert gadgets.verbs == TERMINATING_VERBS
     with pytest.raises(ApiError) as caught:
-        custom(desk, "life.io", "gadgets", "new")
+        custom(small, "life.io", "gadgets", "new")
     recording = recorded("crd-lifecycle", "create a CR while the CRD is Terminating")
     assert caught.value.body() == recording["response"]["body"]
     with pytest.raises(ApiError) as caught:
-        desk.install(gadget_crd())
+        small.install(gadget_crd())
     recording = recorded("crd-lifecycle", "POST CRD while the old one is terminating")
     assert caught.value.body() == recording["response"]["body"]
-    desk.merge(gadgets, Key("ns1", "fin"), {"metadata": {"finalizers": None}})
-    assert desk.live(CRDS, "gadgets.life.io") is None
-    assert not desk.serves("gadgets", "life.io")
+    small.merge(gadgets, Key("ns1", "fin"), {"metadata": {"finalizers": None}})
+    assert small.live(CRDS, "gadgets.life.io") is None
+    assert not small.serves("gadgets", "life.io")
 
 
 def test_a_recreated_crd_is_another_one() -> None:
     """After deletion the same CRD can be made again; old watches hear nothing of its objects."""
-    desk = Desk()
-    first = desk.install(gadget_crd())
-    stream = watch(desk, GADGETS)
-    desk.delete(desk.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io"))
-    second = desk.install(gadget_crd())
-    custom(desk, "life.io", "gadgets", "a")
+    small = SmallCluster()
+    first = small.install(gadget_crd())
+    stream = watch(small, GADGETS)
+    small.delete(small.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io"))
+    second = small.install(gadget_crd())
+    custom(small, "life.io", "gadgets", "a")
     assert first["metadata"]["uid"] != second["metadata"]["uid"]
     assert stream.take() == []
-    assert desk.serves("gadgets", "life.io")
+    assert small.serves("gadgets", "life.io")
 
 
 def test_a_change_of_the_spec_changes_what_is_read() -> None:
@@ -176,17 +184,17 @@ def test_a_change_of_the_spec_changes_what_is_read() -> None:
             "list after a default was added and a field removed: same item RV, other content",
         )
     )
-    desk = Desk()
+    small = SmallCluster()
     fields = {"a": {"type": "integer"}, "b": {"type": "integer"}}
-    desk.install(_def_crd(fields))
-    old = desk.resource("defs", "def.io")
-    custom(desk, "def.io", "defs", "d", spec=before["spec"])
+    small.install(_def_crd(fields))
+    old = small.resource("defs", "def.io")
+    custom(small, "def.io", "defs", "d", spec=before["spec"])
     fields = {"a": {"type": "integer"}, "c": {"type": "string", "default": "dflt"}}
-    crds = desk.resource(CRDS.resource, CRDS.group)
-    desk.merge(crds, Key("", "defs.def.io"), {"spec": _def_crd(fields)["spec"]})
+    crds = small.resource(CRDS.resource, CRDS.group)
+    small.merge(crds, Key("", "defs.def.io"), {"spec": _def_crd(fields)["spec"]})
     new, stored = (
-        desk.resource("defs", "def.io"),
-        desk.live(GroupResource("def.io", "defs"), "d", "ns1"),
+        small.resource("defs", "def.io"),
+        small.live(GroupResource("def.io", "defs"), "d", "ns1"),
     )
     assert stored is not None
     assert new is not old
@@ -202,21 +210,21 @@ def _def_crd(fields: Object) -> Object:
 
 def test_watches_end_a_second_after_a_change_of_the_spec() -> None:
     """Until then they deliver; a change of metadata alone ends nothing."""
-    desk = Desk()
-    desk.install(gadget_crd())
-    stream = watch(desk, GADGETS)
-    crds, key = desk.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io")
-    desk.merge(crds, key, {"metadata": {"labels": {"a": "b"}}})
-    desk.clock.advance(2.0)
+    small = SmallCluster()
+    small.install(gadget_crd())
+    stream = watch(small, GADGETS)
+    crds, key = small.resource(CRDS.resource, CRDS.group), Key("", "gadgets.life.io")
+    small.merge(crds, key, {"metadata": {"labels": {"a": "b"}}})
+    small.clock.advance(2.0)
     stream.take()
     assert not stream.ended
-    desk.merge(crds, key, {"spec": {"names": {"shortNames": ["gd"]}}})
-    custom(desk, "life.io", "gadgets", "late")
+    small.merge(crds, key, {"spec": {"names": {"shortNames": ["gd"]}}})
+    custom(small, "life.io", "gadgets", "late")
     assert len(stream.take()) == 1
-    desk.clock.advance(1.0)
+    small.clock.advance(1.0)
     stream.take()
     assert stream.ended
-    assert desk.resource("gadgets", "life.io").short_names == ("gd",)
+    assert small.resource("gadgets", "life.io").short_names == ("gd",)
 
 
 def mult_crd(**second: Any) -> Object:
@@ -229,38 +237,38 @@ def mult_crd(**second: Any) -> Object:
 
 def test_every_served_version_shows_the_same_objects() -> None:
     """An object written through one version is read in the other with that apiVersion."""
-    desk = Desk()
-    desk.install(mult_crd())
-    made = custom(desk, "mult.io", "mults", "one", spec={"n": 1})
-    v2 = desk.resource("mults", "mult.io", "v2")
+    small = SmallCluster()
+    small.install(mult_crd())
+    made = custom(small, "mult.io", "mults", "one", spec={"n": 1})
+    v2 = small.resource("mults", "mult.io", "v2")
     seen = prepare_for_read(v2, made)
     assert seen["apiVersion"] == "mult.io/v2"
     assert {**seen, "apiVersion": made["apiVersion"]} == made
-    changed = desk.merge(v2, Key("ns1", "one"), {"spec": {"n": 2}})
+    changed = small.merge(v2, Key("ns1", "one"), {"spec": {"n": 2}})
     managers = [each["apiVersion"] for each in changed["metadata"]["managedFields"]]
     assert managers == ["mult.io/v1", "mult.io/v2"]
 
 
 def test_a_version_that_is_no_longer_served_is_not_found() -> None:
     """A version with served: false is gone, and the others stay."""
-    desk = Desk()
-    desk.install(mult_crd())
-    assert [each.version for each in desk.cluster.resources.of(MULTS)] == ["v2", "v1"]
-    crds = desk.resource(CRDS.resource, CRDS.group)
-    desk.merge(crds, Key("", "mults.mult.io"), {"spec": mult_crd(served=False)["spec"]})
-    assert [each.version for each in desk.cluster.resources.of(MULTS)] == ["v1"]
+    small = SmallCluster()
+    small.install(mult_crd())
+    assert [each.version for each in small.cluster.resources.of(MULTS)] == ["v2", "v1"]
+    crds = small.resource(CRDS.resource, CRDS.group)
+    small.merge(crds, Key("", "mults.mult.io"), {"spec": mult_crd(served=False)["spec"]})
+    assert [each.version for each in small.cluster.resources.of(MULTS)] == ["v1"]
 
 
 def test_a_new_storage_version_is_remembered() -> None:
     """Status lists every version that objects may be stored in, and holds the spec to it."""
-    desk = Desk()
-    desk.install(mult_crd())
+    small = SmallCluster()
+    small.install(mult_crd())
     changed = mult_crd(storage=True)["spec"]
     changed["versions"][0]["storage"] = False
-    crds, key = desk.resource(CRDS.resource, CRDS.group), Key("", "mults.mult.io")
-    assert desk.merge(crds, key, {"spec": changed})["status"]["storedVersions"] == ["v1", "v2"]
+    crds, key = small.resource(CRDS.resource, CRDS.group), Key("", "mults.mult.io")
+    assert small.merge(crds, key, {"spec": changed})["status"]["storedVersions"] == ["v1", "v2"]
     with pytest.raises(ApiError) as caught:
-        desk.merge(crds, key, {"spec": {"versions": changed["versions"][1:]}})
+        small.merge(crds, key, {"spec": {"versions": changed["versions"][1:]}})
     assert "v1 was previously a storage version" in caught.value.message
 
 
@@ -285,7 +293,7 @@ def test_a_wrong_crd_is_refused_in_the_servers_words(change: Object, complaint: 
     body = crd("bads", "Bad", group="bad.io")
     body["spec"].update(change)
     with pytest.raises(ApiError) as caught:
-        Desk().install(body)
+        SmallCluster().install(body)
     assert caught.value.code == 422
     assert complaint in caught.value.message
 
@@ -314,7 +322,7 @@ def test_a_schema_that_is_not_structural_is_refused(schema: Object, complaint: s
     body = crd("bads", "Bad", group="bad.io")
     body["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
     with pytest.raises(ApiError) as caught:
-        Desk().install(body)
+        SmallCluster().install(body)
     assert complaint in caught.value.message
 
 
@@ -329,11 +337,11 @@ def test_a_schema_that_is_not_structural_is_refused(schema: Object, complaint: s
 )
 def test_what_identifies_a_crd_cannot_change(change: Object, field: str) -> None:
     """Group, plural, kind and scope of an Established CRD are immutable."""
-    desk = Desk()
-    desk.install(gadget_crd())
-    crds = desk.resource(CRDS.resource, CRDS.group)
+    small = SmallCluster()
+    small.install(gadget_crd())
+    crds = small.resource(CRDS.resource, CRDS.group)
     with pytest.raises(ApiError) as caught:
-        desk.merge(crds, Key("", "gadgets.life.io"), {"spec": change})
+        small.merge(crds, Key("", "gadgets.life.io"), {"spec": change})
     causes = (caught.value.details or {})["causes"]
     assert [each["field"] for each in causes] == [field]
 
@@ -346,8 +354,8 @@ def test_a_resource_has_what_its_version_says() -> None:
             "spec": {"type": "object", "properties": {"color": {"type": "string"}}},
         },
     }
-    desk = Desk()
-    desk.install(
+    small = SmallCluster()
+    small.install(
         crd(
             "paints", "Paint", schema, group="sel.io", scope="Cluster",
             subresources={"status": {}},
@@ -355,7 +363,7 @@ def test_a_resource_has_what_its_version_says() -> None:
             additionalPrinterColumns=[{"name": "C", "type": "string", "jsonPath": ".spec.color"}],
         )
     )  # fmt: skip
-    paints = desk.resource("paints", "sel.io")
+    paints = small.resource("paints", "sel.io")
     assert [(each.name, each.path) for each in paints.columns or ()] == [("C", ".spec.color")]
     assert paints.selectable_fields == (".spec.color",)
     assert paints.status

@@ -13,7 +13,7 @@ from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.shapes import shape_of
 from dyninformer.testing.status import ApiError
 from dyninformer.types import Object
-from tests.testing.cluster.desk import THINGS, Desk, crd
+from tests.testing.cluster.small_cluster import THINGS, SmallCluster, crd
 
 BASE: Object = {"spec": {"l": ["x"], "any": {}}, "metadata": {"labels": {"a": "1"}}}
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment", namespaced=True, builtin=True)
@@ -218,9 +218,9 @@ def test_directives_that_make_no_sense_are_refused(patch: Object, message: str) 
 
 
 @pytest.fixture
-def desk() -> Desk:
+def small() -> SmallCluster:
     """A cluster with the recorded CRD."""
-    found = Desk()
+    found = SmallCluster()
     found.things()
     return found
 
@@ -231,52 +231,52 @@ def managers(obj: Object | None) -> dict[str, Object]:
     return {each["manager"]: each["fieldsV1"] for each in obj["metadata"]["managedFields"]}
 
 
-def test_apply_takes_away_what_it_no_longer_names(desk: Desk) -> None:
+def test_apply_takes_away_what_it_no_longer_names(small: SmallCluster) -> None:
     """A field that a manager gave up, and nobody else owns, goes from the object."""
-    things, key = desk.resource("things", "wr.io"), Key("ns1", "a")
-    desk.apply(things, key, {"spec": {"replicas": 1, "list": [{"name": "x", "v": 1}]}})
-    desk.apply(things, key, {"spec": {"replicas": 1}}, "you")
-    changed = desk.apply(things, key, {"spec": {"list": [{"name": "x"}]}}).object
+    things, key = small.resource("things", "wr.io"), Key("ns1", "a")
+    small.apply(things, key, {"spec": {"replicas": 1, "list": [{"name": "x", "v": 1}]}})
+    small.apply(things, key, {"spec": {"replicas": 1}}, "you")
+    changed = small.apply(things, key, {"spec": {"list": [{"name": "x"}]}}).object
     assert changed["spec"] == {"color": "red", "replicas": 1, "list": [{"name": "x"}]}
     assert managers(changed)["you"] == {"f:spec": {"f:replicas": {}}}
-    gone = desk.apply(things, key, {"spec": {}}).object
+    gone = small.apply(things, key, {"spec": {}}).object
     assert "list" not in gone["spec"]
 
 
-def test_apply_conflicts_with_whoever_owns_what_it_changes(desk: Desk) -> None:
+def test_apply_conflicts_with_whoever_owns_what_it_changes(small: SmallCluster) -> None:
     """Several conflicts are listed by manager, each with its path."""
-    things, key = desk.resource("things", "wr.io"), Key("ns1", "a")
-    desk.thing("a", {"replicas": 1, "list": [{"name": "x", "v": 1}]})
+    things, key = small.resource("things", "wr.io"), Key("ns1", "a")
+    small.thing("a", {"replicas": 1, "list": [{"name": "x", "v": 1}]})
     with pytest.raises(ApiError) as caught:
-        desk.apply(things, key, {"spec": {"replicas": 2, "list": [{"name": "x", "v": 2}]}})
+        small.apply(things, key, {"spec": {"replicas": 2, "list": [{"name": "x", "v": 2}]}})
     assert caught.value.message == (
         'Apply failed with 2 conflicts: conflicts with "unknown" using wr.io/v1:\n'
         '- .spec.replicas\n- .spec.list[name="x"].v'
     )
-    forced = desk.apply(things, key, {"spec": {"replicas": 2}}, force=True).object
+    forced = small.apply(things, key, {"spec": {"replicas": 2}}, force=True).object
     assert managers(forced)["me"] == {"f:spec": {"f:replicas": {}}}
     assert "f:replicas" not in managers(forced)["unknown"]["f:spec"]
 
 
-def test_apply_to_status_owns_status_alone(desk: Desk) -> None:
+def test_apply_to_status_owns_status_alone(small: SmallCluster) -> None:
     """What else a configuration says is ignored there, and owned by nobody for it."""
-    things, key = desk.resource("things", "wr.io"), Key("ns1", "a")
-    desk.thing("a", {"replicas": 1})
+    things, key = small.resource("things", "wr.io"), Key("ns1", "a")
+    small.thing("a", {"replicas": 1})
     config = {"spec": {"replicas": 7}, "status": {"phase": "Ready"}}
-    changed = desk.apply(things, key, config, subresource="status").object
+    changed = small.apply(things, key, config, subresource="status").object
     assert (changed["spec"]["replicas"], changed["status"]) == (1, {"phase": "Ready"})
     assert managers(changed)["me"] == {"f:status": {"f:phase": {}}}
 
 
-def test_the_same_apply_again_changes_nothing(desk: Desk) -> None:
+def test_the_same_apply_again_changes_nothing(small: SmallCluster) -> None:
     """Applying twice is one revision."""
-    things, key = desk.resource("things", "wr.io"), Key("ns1", "a")
+    things, key = small.resource("things", "wr.io"), Key("ns1", "a")
     config = {"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 1}}
-    assert desk.apply(things, key, config).status == 201
-    revision = desk.cluster.log.revision
-    desk.clock.advance(60)
-    assert desk.apply(things, key, config).status == 200
-    assert desk.cluster.log.revision == revision
+    assert small.apply(things, key, config).status == 201
+    revision = small.cluster.log.revision
+    small.clock.advance(60)
+    assert small.apply(things, key, config).status == 200
+    assert small.cluster.log.revision == revision
 
 
 UNTYPED = "failed to create typed patch object (/; wr.io/v1, Kind=Thing): "
@@ -300,29 +300,29 @@ UNTYPED = "failed to create typed patch object (/; wr.io/v1, Kind=Thing): "
     ],
 )
 def test_a_configuration_that_cannot_be_applied_is_refused(
-    desk: Desk, config: Object, code: int, message: str
+    small: SmallCluster, config: Object, code: int, message: str
 ) -> None:
     """The server's words for each."""
-    things = desk.resource("things", "wr.io")
+    things = small.resource("things", "wr.io")
     with pytest.raises(ApiError) as caught:
-        desk.apply(things, Key("ns1", "a"), config)
+        small.apply(things, Key("ns1", "a"), config)
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
-def test_an_update_owns_what_it_changed_and_what_it_removed_is_nobodys(desk: Desk) -> None:
+def test_an_update_owns_what_it_changed_and_what_it_removed_is_nobodys(small: SmallCluster) -> None:
     """The recorded rule: changed fields move to the writer, removed ones vanish."""
-    things, key = desk.resource("things", "wr.io"), Key("ns1", "a")
-    desk.apply(things, key, {"spec": {"replicas": 1, "color": "green"}})
-    changed = desk.merge(things, key, {"spec": {"replicas": 2, "color": None}})
+    things, key = small.resource("things", "wr.io"), Key("ns1", "a")
+    small.apply(things, key, {"spec": {"replicas": 1, "color": "green"}})
+    changed = small.merge(things, key, {"spec": {"replicas": 2, "color": None}})
     assert managers(changed)["unknown"] == {"f:spec": {"f:color": {}, "f:replicas": {}}}
     assert "me" not in managers(changed)
 
 
-def test_a_merge_patch_can_write_free_form_data(desk: Desk) -> None:
+def test_a_merge_patch_can_write_free_form_data(small: SmallCluster) -> None:
     """Where the schema is open, any JSON is kept as it came, nulls in lists included."""
-    desk.install(crd("frees", "Free"))
-    frees = desk.resource("frees", "wr.io")
+    small.install(crd("frees", "Free"))
+    frees = small.resource("frees", "wr.io")
     config: Object = {"spec": {"a": [1, None, {"b": []}], "c": "ü\u2028"}}
-    made = desk.apply(frees, Key("ns1", "f"), config).object
+    made = small.apply(frees, Key("ns1", "f"), config).object
     assert made["spec"] == config["spec"]
-    assert desk.live(THINGS, "f", "ns1") is None
+    assert small.live(THINGS, "f", "ns1") is None

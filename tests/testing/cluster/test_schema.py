@@ -16,7 +16,8 @@ from dyninformer.testing.cluster.schema import (
 )
 from dyninformer.testing.cluster.structural import Structural
 from dyninformer.types import Object
-from tests.testing.cluster.desk import THING, recorded
+from tests.testing.cluster.recordings import recorded
+from tests.testing.cluster.small_cluster import THING
 
 STRING: Object = {"type": "string"}
 FREE: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

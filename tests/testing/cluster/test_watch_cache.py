@@ -6,18 +6,18 @@ import pytest
 
 from dyninformer.testing.cluster.watch_cache import TooOldError, WatchCache
 
-from .stage import CLUS, WIDGETS, Stage
+from .one_collection import CLUS, WIDGETS, OneCollection
 
 
-def _cache(stage: Stage) -> WatchCache:
-    cache = stage.caches.of(stage.resource.collection)
+def _cache(collection: OneCollection) -> WatchCache:
+    cache = collection.caches.of(collection.resource.collection)
     cache.touch()
     return cache
 
 
-def _write(stage: Stage, count: int) -> None:
+def _write(collection: OneCollection, count: int) -> None:
     for number in range(count):
-        stage.put(f"ns/o{number}")
+        collection.put(f"ns/o{number}")
 
 
 def _oldest(cache: WatchCache) -> int:
@@ -29,119 +29,119 @@ def _oldest(cache: WatchCache) -> int:
 
 def test_as_measured_sixty_old_events_give_way_to_new_ones() -> None:
     """60 events, 80 seconds, 140 events: the first 60 are gone, and only those."""
-    stage = Stage()
-    cache = _cache(stage)
-    _write(stage, 60)
-    after_sixty = stage.log.revision
-    stage.clock.advance(80)
-    _write(stage, 140)
+    collection = OneCollection()
+    cache = _cache(collection)
+    _write(collection, 60)
+    after_sixty = collection.log.revision
+    collection.clock.advance(80)
+    _write(collection, 140)
     assert _oldest(cache) == after_sixty
     assert len(list(cache.since(after_sixty))) == 140
 
 
 def test_old_events_stay_while_there_are_few() -> None:
     """A hundred are kept however old they are."""
-    stage = Stage()
-    cache = _cache(stage)
-    start = stage.log.revision
-    _write(stage, 100)
-    stage.clock.advance(100_000)
+    collection = OneCollection()
+    cache = _cache(collection)
+    start = collection.log.revision
+    _write(collection, 100)
+    collection.clock.advance(100_000)
     assert len(list(cache.since(start))) == 100
 
 
 def test_fresh_events_stay_up_to_the_limit() -> None:
     """Beyond it the oldest go, however fresh."""
-    stage = Stage(window_limit=150)
-    cache = _cache(stage)
-    _write(stage, 149)
+    collection = OneCollection(window_limit=150)
+    cache = _cache(collection)
+    _write(collection, 149)
     assert _oldest(cache) == 1
-    _write(stage, 11)
+    _write(collection, 11)
     assert _oldest(cache) == 11
 
 
 def test_compaction_of_the_log_does_not_shrink_the_window() -> None:
     """But the events can be forgotten by hand."""
-    stage = Stage()
-    cache = _cache(stage)
-    _write(stage, 10)
-    stage.log.compact(stage.log.revision)
+    collection = OneCollection()
+    cache = _cache(collection)
+    _write(collection, 10)
+    collection.log.compact(collection.log.revision)
     assert len(list(cache.since(1))) == 10
-    stage.caches.forget_events(5)
+    collection.caches.forget_events(5)
     assert _oldest(cache) == 5
     assert len(list(cache.since(5))) == 6
 
 
 def test_forgetting_ahead_of_the_log_stops_at_its_newest() -> None:
     """A watch from the newest revision always works."""
-    stage = Stage()
-    cache = _cache(stage)
-    _write(stage, 2)
-    stage.caches.forget_events(99)
-    assert _oldest(cache) == stage.log.revision
+    collection = OneCollection()
+    cache = _cache(collection)
+    _write(collection, 2)
+    collection.caches.forget_events(99)
+    assert _oldest(cache) == collection.log.revision
 
 
 def test_a_consistent_read_anywhere_moves_every_cache() -> None:
     """As progress notifications of etcd do."""
-    stage = Stage()
-    widgets, clus = _cache(stage), stage.caches.of(CLUS.collection)
+    collection = OneCollection()
+    widgets, clus = _cache(collection), collection.caches.of(CLUS.collection)
     clus.touch()
-    stage.put("ns/a")
+    collection.put("ns/a")
     assert (widgets.revision, clus.revision) == (2, 1)
-    stage.page()
+    collection.page()
     assert clus.revision == 2
 
 
 def test_a_rebuilt_collection_has_a_cold_cache_filled_at_its_next_request() -> None:
     """What happened between is not in its window."""
-    stage = Stage()
-    _cache(stage)
-    stage.put("ns/a")
-    stage.caches.rebuild(WIDGETS.collection)
-    stage.put("ns/b")
-    fresh = _cache(stage)
+    collection = OneCollection()
+    _cache(collection)
+    collection.put("ns/a")
+    collection.caches.rebuild(WIDGETS.collection)
+    collection.put("ns/b")
+    fresh = _cache(collection)
     assert fresh.filled_at == 3
     assert _oldest(fresh) == 3
 
 
 def test_a_rebuilt_collection_is_encoded_anew() -> None:
     """What was encoded for the old spec is let go."""
-    stage = Stage()
-    version = stage.put("ns/a")
-    stage.body(stage.page())
+    collection = OneCollection()
+    version = collection.put("ns/a")
+    collection.body(collection.page())
     assert version.encoded
-    stage.caches.rebuild(WIDGETS.collection)
+    collection.caches.rebuild(WIDGETS.collection)
     assert not version.encoded
 
 
 def test_an_old_generation_stops_listening_when_its_watches_have_ended() -> None:
     """Nothing of it is left in the log."""
-    stage = Stage()
-    old = _cache(stage)
-    watch = stage.watch("resourceVersion=1")
-    stage.caches.rebuild(WIDGETS.collection)
-    stage.put("ns/a")
+    collection = OneCollection()
+    old = _cache(collection)
+    watch = collection.watch("resourceVersion=1")
+    collection.caches.rebuild(WIDGETS.collection)
+    collection.put("ns/a")
     assert old.revision == 2
-    stage.clock.advance(1.0)
+    collection.clock.advance(1.0)
     assert watch.take()
-    stage.put("ns/b")
-    stage.put("ns/c")
+    collection.put("ns/b")
+    collection.put("ns/c")
     assert old.revision == 2
 
 
 def test_a_restored_log_is_served_afresh() -> None:
     """After a restore from a backup, caches are as after a restart."""
-    stage = Stage()
-    stage.put("ns/a")
-    backup, image = stage.page().revision, stage.log.image()
-    stage.put("ns/b")
-    stage.page()
-    stage.log.load(image)
-    stage.caches.reset_all()
-    assert stage.page().revision == backup
-    assert [v.key.name for v in stage.page("resourceVersion=0").versions] == ["a"]
+    collection = OneCollection()
+    collection.put("ns/a")
+    backup, image = collection.page().revision, collection.log.image()
+    collection.put("ns/b")
+    collection.page()
+    collection.log.load(image)
+    collection.caches.reset_all()
+    assert collection.page().revision == backup
+    assert [v.key.name for v in collection.page("resourceVersion=0").versions] == ["a"]
 
 
 def test_a_seed_gives_the_same_timeouts_again() -> None:
     """A simulation that failed can be run again."""
-    first, second = Stage().caches, Stage().caches
+    first, second = OneCollection().caches, OneCollection().caches
     assert [first.timeout(None) for _ in range(5)] == [second.timeout(0) for _ in range(5)]

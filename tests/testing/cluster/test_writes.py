@@ -19,16 +19,8 @@ from dyninformer.testing.cluster.write_options import (
 )
 from dyninformer.testing.status import ApiError
 from dyninformer.types import Object
-from tests.testing.cluster.desk import (
-    OPTIONS,
-    THINGS,
-    Desk,
-    Recording,
-    crd,
-    golden,
-    recorded,
-    without_chance,
-)
+from tests.testing.cluster.recordings import golden, recorded
+from tests.testing.cluster.small_cluster import OPTIONS, THINGS, SmallCluster, crd, without_chance
 
 Answers = dict[str, tuple[int, Object]]
 
@@ -42,7 +34,7 @@ _ELSEWHERE = {
 }  # fmt: skip
 
 
-def _of_things(topic: str) -> list[Recording]:
+def _of_things(topic: str) -> list[Object]:
     return [
         each
         for each in golden(topic)
@@ -53,7 +45,7 @@ def _of_things(topic: str) -> list[Recording]:
     ]
 
 
-def _in_order() -> list[Recording]:
+def _in_order() -> list[Object]:
     """The recorded writes in the order in which they were made."""
     writes, errors, deletes = (_of_things(topic) for topic in ("writes", "errors", "deletes"))
     before = [each["name"] for each in errors].index("delete again")
@@ -67,7 +59,7 @@ def _in_order() -> list[Recording]:
         "spec change while deleting": "create same name while deleting",
         "delete propagationPolicy=Background": "delete propagationPolicy=Bogus",
     }
-    found: list[Recording] = []
+    found: list[Object] = []
     for each in writes + early + deletes:
         found.append(each)
         if each["name"] in after:
@@ -82,15 +74,15 @@ RECORDED = {each["name"]: each for each in _in_order()}
 @pytest.fixture(scope="module")
 def answers() -> Answers:
     """Every recorded write, made here in the same order."""
-    desk = Desk()
-    desk.things()
+    small = SmallCluster()
+    small.things()
     found: Answers = {}
     for name, recording in RECORDED.items():
         if name.startswith("delete propagationPolicy=") and "Bogus" not in name:
-            desk.thing(
+            small.thing(
                 recording["request"]["path"].partition("?")[0].rpartition("/")[2], {"replicas": 1}
             )
-        found[name] = desk.replay(recording)
+        found[name] = small.replay(recording)
     return found
 
 
@@ -117,9 +109,9 @@ def _comparable(body: Object) -> Object:
 
 
 @pytest.fixture
-def desk() -> Desk:
+def small() -> SmallCluster:
     """A cluster with the recorded CRD."""
-    found = Desk()
+    found = SmallCluster()
     found.things()
     return found
 
@@ -131,14 +123,14 @@ def refused(write: Callable[[], Any]) -> ApiError:
     return caught.value
 
 
-def test_a_no_op_write_makes_no_revision(desk: Desk) -> None:
+def test_a_no_op_write_makes_no_revision(small: SmallCluster) -> None:
     """A patch that changes nothing answers 200 with the old version and is not stored."""
-    things = desk.resource("things", "wr.io")
-    before = desk.thing("a", {"replicas": 1})
-    revision = desk.cluster.log.revision
-    desk.clock.advance(60)
-    again = desk.merge(things, Key("ns1", "a"), {"spec": {"replicas": 1}})
-    assert (again, desk.cluster.log.revision) == (before, revision)
+    things = small.resource("things", "wr.io")
+    before = small.thing("a", {"replicas": 1})
+    revision = small.cluster.log.revision
+    small.clock.advance(60)
+    again = small.merge(things, Key("ns1", "a"), {"spec": {"replicas": 1}})
+    assert (again, small.cluster.log.revision) == (before, revision)
 
 
 @pytest.mark.parametrize(
@@ -152,92 +144,92 @@ def test_a_no_op_write_makes_no_revision(desk: Desk) -> None:
     ],
 )
 def test_generation_counts_changes_of_the_spec(
-    desk: Desk, patch: Object, subresource: str, generation: int
+    small: SmallCluster, patch: Object, subresource: str, generation: int
 ) -> None:
     """The generation rises with changes outside metadata and status, and with nothing else."""
-    desk.thing("a", {"replicas": 1})
-    desk.merge(desk.resource("things", "wr.io"), Key("ns1", "a"), patch, subresource)
-    live = desk.live(THINGS, "a", "ns1")
+    small.thing("a", {"replicas": 1})
+    small.merge(small.resource("things", "wr.io"), Key("ns1", "a"), patch, subresource)
+    live = small.live(THINGS, "a", "ns1")
     assert live is not None
     assert live["metadata"]["generation"] == generation
 
 
-def test_without_a_status_subresource_status_is_like_any_field(desk: Desk) -> None:
+def test_without_a_status_subresource_status_is_like_any_field(small: SmallCluster) -> None:
     """Without the subresource a create keeps status, and its change raises the generation."""
-    desk.install(crd("plains", "Plain"))
-    plains = desk.resource("plains", "wr.io")
+    small.install(crd("plains", "Plain"))
+    plains = small.resource("plains", "wr.io")
     body = {
         "apiVersion": "wr.io/v1",
         "kind": "Plain",
         "metadata": {"name": "p"},
         "status": {"x": 1},
     }
-    assert desk.writer.create(plains, "ns1", body, OPTIONS).object["status"] == {"x": 1}
-    changed = desk.merge(plains, Key("ns1", "p"), {"status": {"x": 2}})
+    assert small.writer.create(plains, "ns1", body, OPTIONS).object["status"] == {"x": 1}
+    changed = small.merge(plains, Key("ns1", "p"), {"status": {"x": 2}})
     assert changed["metadata"]["generation"] == 2
 
 
-def test_a_dry_run_stores_nothing(desk: Desk) -> None:
+def test_a_dry_run_stores_nothing(small: SmallCluster) -> None:
     """A dry run answers in full, without a resourceVersion on create, and leaves no trace."""
-    things, revision = desk.resource("things", "wr.io"), desk.cluster.log.revision
+    things, revision = small.resource("things", "wr.io"), small.cluster.log.revision
     body = {"apiVersion": "wr.io/v1", "kind": "Thing", "metadata": {"name": "d"}, "spec": {}}
-    result = desk.writer.create(things, "ns1", body, WriteOptions(dry_run=True))
+    result = small.writer.create(things, "ns1", body, WriteOptions(dry_run=True))
     assert result.status == 201
     assert result.object["spec"] == {"color": "red"}
     assert "resourceVersion" not in result.object["metadata"]
-    assert desk.cluster.log.revision == revision
-    desk.thing("d")
-    desk.writer.patch(
+    assert small.cluster.log.revision == revision
+    small.thing("d")
+    small.writer.patch(
         things, Key("ns1", "d"), MERGE, {"spec": {"replicas": 3}}, WriteOptions(dry_run=True)
     )
-    desk.delete(things, Key("ns1", "d"), dry_run=True)
-    assert desk.cluster.log.revision == revision + 1
+    small.delete(things, Key("ns1", "d"), dry_run=True)
+    assert small.cluster.log.revision == revision + 1
 
 
-def test_stored_objects_are_never_changed(desk: Desk) -> None:
+def test_stored_objects_are_never_changed(small: SmallCluster) -> None:
     """A version keeps its content whatever is written later."""
-    desk.thing("a", {"replicas": 1}, labels={"x": "1"})
-    first = desk.cluster.log.get(THINGS, Key("ns1", "a"))
+    small.thing("a", {"replicas": 1}, labels={"x": "1"})
+    first = small.cluster.log.get(THINGS, Key("ns1", "a"))
     assert first is not None
     kept = repr(first.object)
-    things = desk.resource("things", "wr.io")
-    desk.merge(
+    things = small.resource("things", "wr.io")
+    small.merge(
         things, Key("ns1", "a"), {"metadata": {"labels": {"y": "2"}}, "spec": {"color": "green"}}
     )
-    desk.json(things, Key("ns1", "a"), [{"op": "add", "path": "/metadata/labels/z", "value": "3"}])
-    desk.delete(things, Key("ns1", "a"))
+    small.json(things, Key("ns1", "a"), [{"op": "add", "path": "/metadata/labels/z", "value": "3"}])
+    small.delete(things, Key("ns1", "a"))
     assert repr(first.object) == kept
 
 
-def test_a_deleted_event_shows_the_last_stored_state(desk: Desk) -> None:
+def test_a_deleted_event_shows_the_last_stored_state(small: SmallCluster) -> None:
     """The DELETED of an object whose last finalizer went still shows that finalizer."""
-    things = desk.resource("things", "wr.io")
-    desk.thing("a", finalizers=["x.io/f"])
-    desk.delete(things, Key("ns1", "a"))
-    answer = desk.merge(things, Key("ns1", "a"), {"metadata": {"finalizers": None}})
-    kind, last = desk.events(THINGS)[-1]
+    things = small.resource("things", "wr.io")
+    small.thing("a", finalizers=["x.io/f"])
+    small.delete(things, Key("ns1", "a"))
+    answer = small.merge(things, Key("ns1", "a"), {"metadata": {"finalizers": None}})
+    kind, last = small.events(THINGS)[-1]
     assert "finalizers" not in answer["metadata"]
     assert (kind, last["metadata"]["finalizers"]) == ("DELETED", ["x.io/f"])
     assert int(last["metadata"]["resourceVersion"]) > int(answer["metadata"]["resourceVersion"])
 
 
-def test_deletecollection_deletes_what_it_was_given(desk: Desk) -> None:
+def test_deletecollection_deletes_what_it_was_given(small: SmallCluster) -> None:
     """A collection is deleted object by object; those with finalizers are marked."""
     for name in ("a", "b", "c"):
-        desk.thing(name, finalizers=["x.io/f"] if name == "b" else [])
-    after = desk.cluster.log.revision
-    things = desk.resource("things", "wr.io")
-    versions = desk.cluster.log.items(THINGS)[:2]
-    desk.writer.delete_collection(things, "ns1", DeleteOptions(), versions)
-    said = [(kind, obj["metadata"]["name"]) for kind, obj in desk.events(THINGS, after)]
+        small.thing(name, finalizers=["x.io/f"] if name == "b" else [])
+    after = small.cluster.log.revision
+    things = small.resource("things", "wr.io")
+    versions = small.cluster.log.items(THINGS)[:2]
+    small.writer.delete_collection(things, "ns1", DeleteOptions(), versions)
+    said = [(kind, obj["metadata"]["name"]) for kind, obj in small.events(THINGS, after)]
     assert said == [("DELETED", "a"), ("MODIFIED", "b")]
 
 
-def test_the_recorded_deletecollection_marks_as_recorded(desk: Desk) -> None:
+def test_the_recorded_deletecollection_marks_as_recorded(small: SmallCluster) -> None:
     """Objects that a foreground delete holds look as they did on the real server."""
-    desk.thing("fg")
-    marked = desk.delete(
-        desk.resource("things", "wr.io"), Key("ns1", "fg"), propagation_policy="Foreground"
+    small.thing("fg")
+    marked = small.delete(
+        small.resource("things", "wr.io"), Key("ns1", "fg"), propagation_policy="Foreground"
     )
     items = recorded("deletes", "deletecollection dryRun")["response"]["body"]["items"]
     theirs = next(each for each in items if each["metadata"]["name"] == "fg")
@@ -245,14 +237,14 @@ def test_the_recorded_deletecollection_marks_as_recorded(desk: Desk) -> None:
     assert marked["metadata"]["generation"] == theirs["metadata"]["generation"] == 2
 
 
-def test_generated_names_are_new(desk: Desk) -> None:
+def test_generated_names_are_new(small: SmallCluster) -> None:
     """A generateName gives a name of five more characters, another one each time."""
-    things = desk.resource("things", "wr.io")
+    things = small.resource("things", "wr.io")
     body = {
         "apiVersion": "wr.io/v1", "kind": "Thing", "metadata": {"generateName": "g-"}, "spec": {}
     }  # fmt: skip
     made = {
-        desk.writer.create(things, "ns1", body, OPTIONS).object["metadata"]["name"]
+        small.writer.create(things, "ns1", body, OPTIONS).object["metadata"]["name"]
         for _ in range(20)
     }
     assert len(made) == 20
@@ -261,18 +253,18 @@ def test_generated_names_are_new(desk: Desk) -> None:
 
 def test_the_same_seed_gives_the_same_uids() -> None:
     """Two clusters of one seed that are written to alike hold the same objects."""
-    first, second = Desk(), Desk()
+    first, second = SmallCluster(), SmallCluster()
     for each in (first, second):
         each.things()
         each.thing("a")
     assert first.live(THINGS, "a", "ns1") == second.live(THINGS, "a", "ns1")
 
 
-def test_the_size_of_an_object_is_limited_as_by_etcd(desk: Desk) -> None:
+def test_the_size_of_an_object_is_limited_as_by_etcd(small: SmallCluster) -> None:
     """A body that etcd would not take is refused with etcd's words."""
-    things = desk.resource("things", "wr.io")
+    things = small.resource("things", "wr.io")
     body = {"apiVersion": "wr.io/v1", "kind": "Thing", "metadata": {"name": "big"}, "spec": {}}
-    error = refused(lambda: desk.writer.create(things, "ns1", body, WriteOptions(size=1_600_000)))
+    error = refused(lambda: small.writer.create(things, "ns1", body, WriteOptions(size=1_600_000)))
     theirs = recorded("errors", "body of 1600000 bytes")["response"]
     assert (error.code, error.body()) == (theirs["status"], theirs["body"])
 
@@ -318,43 +310,46 @@ def test_the_manager_is_named_by_parameter_or_agent(
     assert options.manager == manager
 
 
-def test_built_in_objects_take_a_put_without_a_version(desk: Desk) -> None:
+def test_built_in_objects_take_a_put_without_a_version(small: SmallCluster) -> None:
     """Built-in kinds can be replaced unconditionally; custom resources cannot."""
-    configmaps = desk.resource("configmaps")
-    desk.add("configmaps", {"metadata": {"name": "c"}, "data": {"a": "1"}}, "ns1")
+    configmaps = small.resource("configmaps")
+    small.add("configmaps", {"metadata": {"name": "c"}, "data": {"a": "1"}}, "ns1")
     body = {"metadata": {"name": "c"}, "data": {"a": "2"}}
-    replaced = desk.writer.replace(configmaps, Key("ns1", "c"), body, OPTIONS)
+    replaced = small.writer.replace(configmaps, Key("ns1", "c"), body, OPTIONS)
     assert replaced.object["data"] == {"a": "2"}
 
 
-def test_a_put_creates_a_lease(desk: Desk) -> None:
+def test_a_put_creates_a_lease(small: SmallCluster) -> None:
     """Kinds that may be created by an update are; others answer 404."""
-    leases = desk.resource("leases", "coordination.k8s.io")
+    leases = small.resource("leases", "coordination.k8s.io")
     body = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}
-    assert desk.writer.replace(leases, Key("ns1", "l"), body, OPTIONS).status == 201
-    configmaps = desk.resource("configmaps")
+    assert small.writer.replace(leases, Key("ns1", "l"), body, OPTIONS).status == 201
+    configmaps = small.resource("configmaps")
     gone = {"metadata": {"name": "c"}}
     assert (
-        refused(lambda: desk.writer.replace(configmaps, Key("ns1", "c"), gone, OPTIONS)).code == 404
+        refused(lambda: small.writer.replace(configmaps, Key("ns1", "c"), gone, OPTIONS)).code
+        == 404
     )
 
 
-def test_secrets_take_plain_text(desk: Desk) -> None:
+def test_secrets_take_plain_text(small: SmallCluster) -> None:
     """A Secret's stringData is stored encoded, as data, and its type is filled in."""
-    secret = desk.add("secrets", {"metadata": {"name": "s"}, "stringData": {"a": "b"}}, "ns1")
+    secret = small.add("secrets", {"metadata": {"name": "s"}, "stringData": {"a": "b"}}, "ns1")
     assert secret["data"] == {"a": "Yg=="}
     assert secret["type"] == "Opaque"
     assert "stringData" not in secret
 
 
 @pytest.mark.parametrize("subresource", ["status", "scale", "nope"])
-def test_a_subresource_that_is_off_is_reported_as_no_object(desk: Desk, subresource: str) -> None:
+def test_a_subresource_that_is_off_is_reported_as_no_object(
+    small: SmallCluster, subresource: str
+) -> None:
     """Where a subresource is not enabled, the object itself is said to be missing."""
-    desk.install(crd("nosts", "Nost", group="ns.io"))
-    nosts = desk.resource("nosts", "ns.io")
+    small.install(crd("nosts", "Nost", group="ns.io"))
+    nosts = small.resource("nosts", "ns.io")
     body = {"apiVersion": "ns.io/v1", "kind": "Nost", "metadata": {"name": "a"}}
-    desk.writer.create(nosts, "ns1", body, OPTIONS)
-    error = refused(lambda: desk.merge(nosts, Key("ns1", "a"), {"status": {"x": 3}}, subresource))
+    small.writer.create(nosts, "ns1", body, OPTIONS)
+    error = refused(lambda: small.merge(nosts, Key("ns1", "a"), {"status": {"x": 3}}, subresource))
     assert error.body() == recorded("errors", "status subresource not enabled")["response"]["body"]
 
 
@@ -371,10 +366,10 @@ def test_a_subresource_that_is_off_is_reported_as_no_object(desk: Desk, subresou
         {"metadata": {"name": "a", "managedFields": [{"fieldsV1": 3}, {}]}, "spec": {"scope": []}},
     ],
 )
-def test_nonsense_in_place_of_a_crd_is_a_clean_refusal(desk: Desk, body: Object) -> None:
+def test_nonsense_in_place_of_a_crd_is_a_clean_refusal(small: SmallCluster, body: Object) -> None:
     """Whatever shape a body has, the answer is a 4xx."""
-    crds = desk.resource("customresourcedefinitions", "apiextensions.k8s.io")
-    error = refused(lambda: desk.writer.create(crds, "", body, OPTIONS))
+    crds = small.resource("customresourcedefinitions", "apiextensions.k8s.io")
+    error = refused(lambda: small.writer.create(crds, "", body, OPTIONS))
     assert 400 <= error.code < 500
 
 
@@ -386,23 +381,23 @@ def test_nonsense_in_place_of_a_crd_is_a_clean_refusal(desk: Desk, body: Object)
         {"status": {"conditions": [None], "storedVersions": None}},
     ],
 )
-def test_a_crd_survives_nonsense_in_its_status(desk: Desk, patch: Object) -> None:
+def test_a_crd_survives_nonsense_in_its_status(small: SmallCluster, patch: Object) -> None:
     """A CRD whose status is wiped goes on being served, and its status is written anew."""
-    crds = desk.resource("customresourcedefinitions", "apiextensions.k8s.io")
-    desk.merge(crds, Key("", "things.wr.io"), patch, "status")
-    assert desk.serves("things", "wr.io")
-    live = desk.live(
+    crds = small.resource("customresourcedefinitions", "apiextensions.k8s.io")
+    small.merge(crds, Key("", "things.wr.io"), patch, "status")
+    assert small.serves("things", "wr.io")
+    live = small.live(
         GroupResource("apiextensions.k8s.io", "customresourcedefinitions"), "things.wr.io"
     )
     assert live is not None
     assert live["status"]["acceptedNames"]["plural"] == "things"
 
 
-def test_an_unknown_patch_type_is_refused(desk: Desk) -> None:
+def test_an_unknown_patch_type_is_refused(small: SmallCluster) -> None:
     """Custom resources take no strategic merge patch: the 415 names what they take."""
-    desk.thing("a")
-    things = desk.resource("things", "wr.io")
-    error = refused(lambda: desk.writer.patch(things, Key("ns1", "a"), STRATEGIC, b"{}", OPTIONS))
+    small.thing("a")
+    things = small.resource("things", "wr.io")
+    error = refused(lambda: small.writer.patch(things, Key("ns1", "a"), STRATEGIC, b"{}", OPTIONS))
     theirs = recorded("errors", "strategic merge patch refused")["response"]["body"]
     assert error.body() == theirs
     assert APPLY in error.message

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from dyninformer.testing.api.lists import PlainJson
 from dyninformer.testing.clock import ManualClock
@@ -23,8 +22,6 @@ from dyninformer.testing.cluster.watches import Watch, open_watch
 from dyninformer.testing.messages import Request
 from dyninformer.types import Object
 
-Recording = dict[str, Any]
-
 WIDGETS = Resource("ex.io", "v1", "widgets", "Widget", namespaced=True)
 CLUS = Resource("clu.io", "v1", "clus", "Clu", namespaced=False)
 PAINTS = Resource(
@@ -37,28 +34,8 @@ NAMESPACES = Resource(
 )  # fmt: skip
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True, builtin=True)
 
-_GOLDEN = Path(__file__).parents[2] / "data" / "golden"
 
-
-def golden(topic: str) -> list[Recording]:
-    """The exchanges recorded of a real server under one topic."""
-    recordings: list[Recording] = json.loads((_GOLDEN / f"{topic}.json").read_text())["recordings"]
-    return recordings
-
-
-def recorded(topic: str, name: str) -> Recording:
-    """One exchange by its name."""
-    return next(each for each in golden(topic) if each["name"] == name)
-
-
-def request_of(recording: Recording) -> Request:
-    """The recorded request, as the carrier hands it on."""
-    parts = urlsplit(recording["request"]["path"])
-    query = tuple(parse_qsl(parts.query, keep_blank_values=True))
-    return Request(recording["request"]["method"], parts.path, query)
-
-
-class Stage:
+class OneCollection:
     """One collection (or more) as a test writes and reads it."""
 
     def __init__(self, resource: Resource = WIDGETS, **settings: Any) -> None:

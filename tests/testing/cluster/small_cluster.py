@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -26,13 +25,9 @@ from dyninformer.testing.cluster.write_options import (
 from dyninformer.testing.status import ApiError
 from dyninformer.types import Object
 
-Recording = dict[str, Any]
-
 CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 THINGS = GroupResource("wr.io", "things")
 OPTIONS = WriteOptions()
-
-_GOLDEN = Path(__file__).parents[2] / "data" / "golden"
 
 THING_SPEC: Object = {
     "type": "object",
@@ -72,17 +67,6 @@ SUBRESOURCES: Object = {
 OPEN: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def golden(topic: str) -> list[Recording]:
-    """The exchanges recorded of a real server under one topic."""
-    recordings: list[Recording] = json.loads((_GOLDEN / f"{topic}.json").read_text())["recordings"]
-    return recordings
-
-
-def recorded(topic: str, name: str) -> Recording:
-    """One exchange by its name."""
-    return next(each for each in golden(topic) if each["name"] == name)
-
-
 def crd(
     plural: str,
     kind: str,
@@ -115,7 +99,7 @@ def crd(
     }
 
 
-class Desk:
+class SmallCluster:
     """A cluster, a clock moved by hand, and short ways to write."""
 
     def __init__(self, **options: Any) -> None:
@@ -200,7 +184,7 @@ class Desk:
             found.append(("DELETED" if version.deleted else kind, version.object))
         return found
 
-    def replay(self, recording: Recording) -> tuple[int, Object]:
+    def replay(self, recording: Object) -> tuple[int, Object]:
         """The answer to a recorded write: status and body.
 
         Uids and resourceVersions of earlier recorded answers stand for those given here.
@@ -222,7 +206,7 @@ class Desk:
             text = text.replace(f'"{theirs}"', f'"{ours}"')
         return text.encode()
 
-    def _replay(self, recording: Recording) -> tuple[int, Object]:
+    def _replay(self, recording: Object) -> tuple[int, Object]:
         request = recording["request"]
         url = urlsplit(request["path"])
         query = dict(parse_qsl(url.query))
