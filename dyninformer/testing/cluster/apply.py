@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dyninformer.testing.cluster.bodies import BodyError, check_depth, decode_yaml, type_name
+from dyninformer.testing.cluster.causes import shown
 from dyninformer.testing.cluster.incoming import placed, read_object, require_name, wrong_uid
 from dyninformer.testing.cluster.log import Key
 from dyninformer.testing.cluster.managed_fields import (
@@ -16,14 +17,13 @@ from dyninformer.testing.cluster.managed_fields import (
     Manager,
     Path,
     difference,
-    item_element,
     mentioned,
     shown_path,
     with_parents,
 )
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import prepare_for_read
-from dyninformer.testing.cluster.shapes import Shape, shape_of
+from dyninformer.testing.cluster.shapes import Shape, item_element, shape_of
 from dyninformer.testing.cluster.strategies import strategy_of
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.write_options import WriteOptions, WriteResult
@@ -46,24 +46,21 @@ def apply_request(  # noqa: PLR0917  what, where, with what, how: as a request s
     """Apply a configuration: create what is not there, else merge and take what it names."""
     config = _read_config(body, resource)
     for complaint in _structural_complaints(resource, config):
-        raise ApiError(
-            500, None,
-            f"failed to create typed patch object ({_place(config)}; {resource.api_version}, "
-            f"Kind={resource.kind}): {complaint}",
-        )  # fmt: skip
+        where = f"{_location(config)}; {resource.api_version}, Kind={resource.kind}"
+        raise ApiError(500, None, f"failed to create typed patch object ({where}): {complaint}")
     read, warnings = read_object(resource, config, options)
     with warned(warnings):
-        return _applied(cluster, Draft(resource, read, options, warnings, subresource), key, config)
+        draft = Draft(resource, read, options, warnings, subresource)
+        return _merge_and_write(cluster, draft, key, config)
 
 
-def _applied(cluster: Cluster, draft: Draft, key: Key, config: Object) -> WriteResult:
+def _merge_and_write(cluster: Cluster, draft: Draft, key: Key, config: Object) -> WriteResult:
     """Merge a configuration, read into ``draft``, with what is there."""
-    resource, read, options, subresource = (
-        draft.resource, draft.object, draft.options, draft.subresource
-    )  # fmt: skip
+    resource, read, options = draft.resource, draft.object, draft.options
+    subresource = draft.subresource
     read["metadata"].setdefault("name", key.name)
     require_name(read, key)
-    config = _spoken(resource, config, placed(resource, read, key.namespace), subresource)
+    config = _configured(resource, config, placed(resource, read, key.namespace), subresource)
     live = cluster.log.get(resource.collection, key)
     manager = Manager(options.manager, "Apply", resource.api_version, subresource)
     shape, now = shape_of(resource), timestamp(cluster.now())
@@ -81,16 +78,16 @@ def _applied(cluster: Cluster, draft: Draft, key: Key, config: Object) -> WriteR
     managed = ManagedFields(current["metadata"].get("managedFields", ()))
     managed.forget_other_groups(resource.group)
     if not managed:
-        # What is there already belongs to somebody, or whoever applies could take it away.
+        # The fields that are there need an owner, or this apply could remove them.
         earlier = Manager(_BEFORE, "Update", resource.api_version)
         managed.updated(earlier, strategy_of(resource).blank, current, shape, now)
-    merged = apply(current, config, shape, managed, manager, time=now, force=options.force)
+    merged = _merged(current, config, shape, managed, manager, time=now, force=options.force)
     obj, _ = read_object(resource, merged, quiet)
     return update(cluster, replace(draft, object=obj, managed=managed), live)
 
 
-def _place(config: Object) -> str:
-    """Where an object says that it is, as an apply's complaints name it."""
+def _location(config: Object) -> str:
+    """The object's namespace and name, as an apply's complaints give them."""
     metadata = config.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
     return "/".join(str(named.get(name) or "") for name in ("namespace", "name"))
@@ -119,7 +116,7 @@ def _read_config(body: bytes | object, resource: Resource) -> Object:
 
 
 def _structural_complaints(resource: Resource, config: Object) -> Iterator[str]:
-    """Why a configuration cannot be merged by its schema; the first reason is the one told."""
+    """Why a configuration cannot be merged by its schema; the server gives the first reason."""
     if resource.structural is not None:
         for path in resource.structural.unknown(config, root=True):
             yield f".{path}: field not declared in schema"
@@ -151,14 +148,14 @@ def _key_complaints(value: Any, shape: Shape, where: str) -> Iterator[str]:
             yield from _key_complaints(item, shape.item, f"{where}[{index}]")
 
 
-def _spoken(resource: Resource, config: Object, read: Object, subresource: str) -> Object:
+def _configured(resource: Resource, config: Object, read: Object, subresource: str) -> Object:
     """What a configuration says itself, without the defaults that reading it filled in.
 
-    What the endpoint cannot change is left out: nobody comes to own it by saying it.
+    What the endpoint cannot change is left out, so that an apply does not come to own it.
     """
     kept: Object = _common(config, read)
     kept |= {name: read[name] for name in ("apiVersion", "kind")}
-    kept["metadata"] = _spoken_metadata(config.get("metadata") or {}, read["metadata"])
+    kept["metadata"] = _configured_metadata(config.get("metadata") or {}, read["metadata"])
     kept |= {name: config[name] for name in strategy_of(resource).write_only if name in config}
     if subresource == "status":
         metadata = {k: v for k, v in read["metadata"].items() if k in _IDENTITY}
@@ -172,12 +169,12 @@ def _spoken(resource: Resource, config: Object, read: Object, subresource: str) 
 
 
 _BEFORE: Final = "before-first-apply"
-"""Who owns what was there before anybody was said to own it."""
+"""The manager of fields that were there before any manager was recorded."""
 _IDENTITY: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
 
 
-def _spoken_metadata(given: Object, read: Object) -> Object:
-    """Labels and annotations that are there, and none of them, are something said, too."""
+def _configured_metadata(given: Object, read: Object) -> Object:
+    """Empty labels and annotations are kept: the configuration says that there are none."""
     identity = {name: read[name] for name in ("name", "namespace") if name in read}
     empty: Object = {
         name: {} for name in ("labels", "annotations") if name in given and not given[name]
@@ -193,14 +190,14 @@ def _common(given: Any, read: Any) -> Any:
     return given if isinstance(given, str) and isinstance(read, str) else read
 
 
-Conflicts = dict[Manager, list[Path]]
+_Conflicts = dict[Manager, list[Path]]
 
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Where ``kubectl apply`` without --server-side keeps what it applied."""
 _KUBECTL: Final = "kubectl"
 
 
-def apply(
+def _merged(
     live: Object,
     config: Object,
     shape: Shape,
@@ -210,7 +207,7 @@ def apply(
     time: str,
     force: bool,
 ) -> Object:
-    """``live`` with ``config`` merged in, and what ``manager`` gave up removed.
+    """``live`` with ``config`` merged in, without what ``manager`` gave up.
 
     ``managed`` is brought up to date. Raises the 409 of a conflict unless ``force``.
     """
@@ -225,17 +222,17 @@ def apply(
     result: Object = _without(merged, shape, (), given_up)
     if result == live:
         managed.set_time(manager, last_time)  # owning alone is no write
-    if manager.name == _KUBECTL and LAST_APPLIED in _annotations(result):
+    if manager.name == _KUBECTL and _LAST_APPLIED in _annotations(result):
         return _with_last_applied(result, config)
     return result
 
 
-def _was_kubectls_own(manager: Manager, live: Object, shape: Shape, found: Conflicts) -> bool:
-    """Whether kubectl conflicts with nothing but what it has applied from the client's side."""
+def _was_kubectls_own(manager: Manager, live: Object, shape: Shape, found: _Conflicts) -> bool:
+    """Whether kubectl conflicts only with what it has itself applied from the client's side."""
     if manager.name != _KUBECTL:
         return False
     try:
-        applied = json.loads(_annotations(live).get(LAST_APPLIED, ""))
+        applied = json.loads(_annotations(live).get(_LAST_APPLIED, ""))
     except ValueError:
         return False
     if not isinstance(applied, dict):
@@ -245,15 +242,14 @@ def _was_kubectls_own(manager: Manager, live: Object, shape: Shape, found: Confl
 
 
 def _with_last_applied(obj: Object, config: Object) -> Object:
-    """``obj`` with its annotation telling ``config``, for a later apply from the client's side."""
+    """``obj`` with ``config`` in its annotation, for a later apply from the client's side."""
     metadata = dict(config["metadata"])
-    annotations = {k: v for k, v in _annotations(config).items() if k != LAST_APPLIED}
+    annotations = {k: v for k, v in _annotations(config).items() if k != _LAST_APPLIED}
     metadata.pop("annotations", None)
     if annotations:
         metadata["annotations"] = annotations
-    told = {**config, "metadata": metadata}
-    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    kept = {**_annotations(obj), LAST_APPLIED: f"{text}\n"}
+    applied = {**config, "metadata": metadata}
+    kept = {**_annotations(obj), _LAST_APPLIED: f"{shown(applied)}\n"}
     return {**obj, "metadata": {**obj["metadata"], "annotations": kept}}
 
 

@@ -22,10 +22,10 @@ from dyninformer.testing.status import ApiError, bad_request
 from dyninformer.types import Object
 
 MAX_DEPTH: Final = 200
-"""How deep a body may nest. The real server takes 10,000 levels, which no schema has."""
+"""How deep a body may nest. The real server takes 10,000 levels, which no schema needs."""
 
-INT64: Final = range(-(2**63), 2**63)
-"""The integers that are kept as they are."""
+_INT64: Final = range(-(2**63), 2**63)
+"""Integers in this range are kept as they are."""
 _TYPE_NAMES = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -38,7 +38,7 @@ class UnreadableError(ValueError):
     """A body that can be read but does not hold the kind of object it is meant to be."""
 
 
-class NumberRangeError(BodyError):
+class _NumberRangeError(BodyError):
     """A number that no float can hold."""
 
 
@@ -106,13 +106,13 @@ def _integer(text: str) -> int | float:
     if len(text) > 20:
         return _float(text)
     value = int(text)
-    return value if value in INT64 else float(text)
+    return value if value in _INT64 else float(text)
 
 
 def _float(text: str) -> int | float:
     value = float(text)
     if math.isinf(value):
-        raise NumberRangeError(
+        raise _NumberRangeError(
             f"json: cannot unmarshal number {text[:40]} into Go value of type float64"
         )
     return int(value) if value.is_integer() and abs(value) < 2**63 else value
@@ -133,7 +133,7 @@ _CONTEXTS = {
     "Expecting ',' delimiter": "after object key:value pair",
     "Invalid control character at": "in string literal",
     "Invalid \\escape": "in string escape code",
-}  # fmt: skip
+}
 
 
 def _json_complaint(error: json.JSONDecodeError, text: str) -> str:
@@ -184,8 +184,8 @@ def _without_surrogates(value: Any) -> Any:
     return value
 
 
-MAX_NODES: Final = 1_000_000
-"""How many values a YAML body may come to, aliases written out."""
+_MAX_NODES: Final = 1_000_000
+"""How many values a YAML body may have, aliases written out."""
 
 _ALIAS: Final = re.compile(r"\*([\w-]+)")
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -241,7 +241,7 @@ _PLAIN: Final = "plain"
 
 
 class _YamlLoader(_SafeLoader):  # type: ignore[misc]
-    """Composes nodes; what a plain scalar stands for is not PyYAML's to say."""
+    """Composes nodes; it leaves open what a plain scalar stands for."""
 
     yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {None: [(_PLAIN, re.compile(""))]}
 
@@ -251,7 +251,7 @@ class _YamlReader:
 
     def __init__(self, anchors: dict[int, str]) -> None:
         self._anchors = anchors
-        self._left = MAX_NODES
+        self._left = _MAX_NODES
         self._open: set[int] = set()
         self.repeated: list[str] = []
 
@@ -261,7 +261,7 @@ class _YamlReader:
         if self._left < 0 or len(self._open) > MAX_DEPTH:
             raise BodyError("yaml: document contains excessive aliasing")
         if isinstance(node, yaml.ScalarNode):
-            return scalar(node.tag, node.value)
+            return _scalar(node.tag, node.value)
         if id(node) in self._open:
             name = self._anchors.get(node.start_mark.index, "")
             raise BodyError(f"yaml: anchor '{name}' value contains itself")
@@ -283,7 +283,7 @@ class _YamlReader:
             name = self._key(key)
             if name in found:
                 line = key.start_mark.line + 1
-                quoted = f'"{name}"' if key.tag != _PLAIN or is_text(key.value) else name
+                quoted = f'"{name}"' if key.tag != _PLAIN or _is_text(key.value) else name
                 self.repeated.append(f"line {line}: key {quoted} already set in map")
             found[name] = self.value(below)
         return {**merged, **found} if merged else found
@@ -301,7 +301,7 @@ class _YamlReader:
     def _key(self, node: Any) -> str:
         if not isinstance(node, yaml.ScalarNode):
             raise BodyError("yaml: invalid map key")
-        value = scalar(node.tag, node.value)
+        value = _scalar(node.tag, node.value)
         if value is None:
             raise BodyError("unsupported map key of type: %!s(<nil>), key: <nil>")
         if isinstance(value, bool):
@@ -310,7 +310,7 @@ class _YamlReader:
 
 
 def _yaml_complaint(error: yaml.YAMLError, text: str) -> str:
-    """What go-yaml says of the same mistake, with the line as it counts them."""
+    """The complaint of go-yaml about the same mistake, with the line as it counts them."""
     if isinstance(error, yaml.reader.ReaderError):
         return "control characters are not allowed"
     problem = getattr(error, "problem", None) or str(error)
@@ -327,7 +327,7 @@ def _yaml_complaint(error: yaml.YAMLError, text: str) -> str:
     return f"line {line}: {problem}" if line else problem
 
 
-Scalar = str | int | float | bool | None
+_Scalar = str | int | float | bool | None
 
 _STANDARD: Final = "tag:yaml.org,2002:"
 _TRUE: Final = frozenset(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"))
@@ -343,10 +343,10 @@ _DATE: Final = re.compile(r"\d{4}-\d\d?-\d\d?")
 _RESOLVED: Final = frozenset({"bool", "int", "float", "null", "timestamp"})
 
 
-def scalar(tag: str, text: str) -> Scalar:
+def _scalar(tag: str, text: str) -> _Scalar:
     """The value of a scalar with this tag; BodyError if the tag does not fit the text."""
     if tag == _PLAIN:
-        return finite(_plain_scalar(text)[1])
+        return _finite(_plain_scalar(text)[1])
     name = tag.removeprefix(_STANDARD)
     if name == "binary":
         try:
@@ -357,7 +357,7 @@ def scalar(tag: str, text: str) -> Scalar:
         return text
     found, value = _plain_scalar(text)
     if found == name:
-        return finite(value)
+        return _finite(value)
     if (name, found) == ("float", "int"):
         return value
     if name == "timestamp" and (is_date_time(text) or _is_date(text)):
@@ -365,24 +365,24 @@ def scalar(tag: str, text: str) -> Scalar:
     raise BodyError(f"yaml: cannot decode !!{found} `{text}` as a !!{name}")
 
 
-def is_text(plain: str) -> bool:
+def _is_text(plain: str) -> bool:
     """Whether a scalar without tag or quotes is a text all the same."""
     return _plain_scalar(plain)[0] == "str"
 
 
-def finite(value: Scalar) -> Scalar:
+def _finite(value: _Scalar) -> _Scalar:
     """A number as JSON keeps it: whole ones as integers while they fit 64 bits."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     if isinstance(value, int):
-        return value if value in INT64 else float(value)
+        return value if value in _INT64 else float(value)
     if not math.isfinite(value):
         shown = "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
         raise BodyError(f"json: unsupported value: {shown}")
     return int(value) if value.is_integer() and abs(value) < 2**63 else value
 
 
-def _plain_scalar(text: str) -> tuple[str, Scalar]:
+def _plain_scalar(text: str) -> tuple[str, _Scalar]:
     if text in _NULL:
         return "null", None
     if text in _TRUE or text in _FALSE:
@@ -415,7 +415,7 @@ def decode_object(
     """
     try:
         value, duplicates = (decode_yaml if yaml_body else decode_json)(raw)
-    except NumberRangeError as error:
+    except _NumberRangeError as error:
         raise bad_request(
             f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
         ) from None

@@ -8,7 +8,7 @@ from typing import Final
 from dyninformer.testing.cluster.events import EVENTS
 from dyninformer.testing.cluster.resources import Resource
 
-VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _SCALE: Final = {
     "specReplicasPath": ".spec.replicas",
     "statusReplicasPath": ".status.replicas",
@@ -57,7 +57,7 @@ def _group(group: str, version: str, *rows: str) -> Iterator[Resource]:
             list_kind=f"{kind}List",
             short_names=tuple(short[0].split(",")) if short else (),
             categories=tuple(name for flag, name in categories.items() if flag in flags),
-            verbs=tuple(each for each in VERBS if plural != "namespaces" or "coll" not in each),
+            verbs=tuple(each for each in _VERBS if plural != "namespaces" or "coll" not in each),
             selectable_fields=_SELECTABLE.get((group, plural), ()),
             status="s" in flags,
             scale=_SCALE if "r" in flags else None,

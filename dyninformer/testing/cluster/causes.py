@@ -1,4 +1,4 @@
-"""The causes of a 422, in the server's words."""
+"""The causes of a 422, and how the server quotes values in them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,21 @@ from dyninformer.types import Object
 def shown(value: Any, *, sort: bool = True) -> str:
     """A value as messages quote it; without ``sort`` in its own order, as a struct has it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort)
+
+
+def go_text(value: Any) -> str:
+    """A value as Go's default format prints it.
+
+    >>> go_text({"b": [1, "x"], "a": None})
+    'map[a:<nil> b:[1 x]]'
+    """
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_text, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "<nil>" if value is None else str(value)
 
 
 def invalid_value(where: str, value: Any, why: str) -> Object:

@@ -29,11 +29,11 @@ from dyninformer.testing.cluster.writer import Writer
 from dyninformer.testing.status import bad_request
 from dyninformer.types import Object
 
-Action = Callable[[], None]
+_Action = Callable[[], None]
 
 COMPACTION_INTERVAL: Final = 300.0
 """Seconds between compactions, each to the revision of the one before."""
-BORN_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+INITIAL_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -58,7 +58,7 @@ class Cluster:
     """The pure state behind an embedded API server. One thread owns it.
 
     Nothing happens by itself: requests come in through `Writer` and the read side, and
-    whoever owns the cluster calls ``run_due`` when ``next_deadline`` has passed.
+    the owner of the cluster calls ``run_due`` when ``next_deadline`` has passed.
 
     ``controllers``: a real API server alone leaves deleted namespaces Terminating for ever.
     With controllers (the default, since ``kubectl delete namespace`` waits for the end)
@@ -89,18 +89,18 @@ class Cluster:
         self.namespaces = Namespaces(self, remove=controllers)
         self.writer = Writer(self)
         self._delay = controller_delay
-        self._timers: list[tuple[float, int, Action]] = []
+        self._timers: list[tuple[float, int, _Action]] = []
         self._numbers = count()
-        self._deferred: list[Action] = []
+        self._deferred: list[_Action] = []
         self._writing = 0
         for resource in BUILTINS:
             served = self.resources.of(resource.group_resource)
             self.resources.put(resource.group_resource, (*served, resource))
         self.crds.watch_log()
         self.namespaces.watch_log()
-        self._compact_in_turn()
-        self._bear_namespaces()
-        self._newborn = self.snapshot()
+        self._compact_regularly()
+        self._create_namespaces()
+        self._initial = self.snapshot()
 
     def now(self) -> float:
         """The clock's time."""
@@ -114,7 +114,7 @@ class Cluster:
         """Five characters for a generated name."""
         return "".join(self._random.choices(_SUFFIX_LETTERS, k=5))
 
-    def call_at(self, when: float, action: Action) -> None:
+    def call_at(self, when: float, action: _Action) -> None:
         """Run ``action`` in the first ``run_due`` at or after ``when``."""
         heappush(self._timers, (when, next(self._numbers), action))
 
@@ -130,7 +130,7 @@ class Cluster:
             with self.writing():
                 action()
 
-    def defer(self, action: Action) -> None:
+    def defer(self, action: _Action) -> None:
         """A controller has something to do: after the write that is under way, or later."""
         if self._delay > 0:
             self.call_at(self.now() + self._delay, action)
@@ -144,14 +144,14 @@ class Cluster:
         try:
             yield
             if self._writing == 1:
-                self._settle()
+                self._run_deferred()
         except RecursionError:
             raise bad_request("the object nests too deeply") from None
         finally:
             self._writing -= 1
 
     def remove(self, collection: GroupResource, key: Key) -> None:
-        """Take an object out for good, and let those know who wait for that."""
+        """Remove an object for good, and tell the controllers that wait for it."""
         self.log.append(collection, key, None)
         self.crds.object_gone(collection)
         self.namespaces.object_gone(key.namespace)
@@ -168,7 +168,7 @@ class Cluster:
                 "a CustomResourceDefinition is served once it is installed, not loaded"
             )
         check_depth(obj)
-        obj = json.loads(json.dumps(obj, allow_nan=False))  # a copy, which clients can be told
+        obj = json.loads(json.dumps(obj, allow_nan=False))  # a copy that can be sent to clients
         try:
             typed, _ = read_typed(resource, obj)
         except UnreadableError as error:
@@ -198,7 +198,7 @@ class Cluster:
             self.log.append(resource.collection, Key(namespace, name), whole)
 
     def unload(self, resource: Resource, key: Key) -> bool:
-        """Take an object out, whatever finalizers it has; whether it was there."""
+        """Remove an object, whatever finalizers it has; returns whether it was there."""
         if self.log.get(resource.collection, key) is None:
             return False
         with self.writing():
@@ -218,7 +218,7 @@ class Cluster:
         self._timers.clear()
         self._deferred.clear()
         self.restart()
-        self._compact_in_turn()
+        self._compact_regularly()
         with self.writing():
             self.crds.take_up()
             self.namespaces.take_up()
@@ -228,8 +228,8 @@ class Cluster:
         self.caches.reset_all()
 
     def reset(self) -> None:
-        """A clean cluster, as it was born, with the born namespaces and no more."""
-        self.restore(self._newborn)
+        """A clean cluster, as it was made, with the initial namespaces and no more."""
+        self.restore(self._initial)
 
     def compact(self, revision: int | None = None) -> None:
         """Forget history before ``revision``, or before now: continue tokens and watches expire."""
@@ -237,23 +237,23 @@ class Cluster:
         self.log.compact(revision)
         self.caches.forget_events(revision)
 
-    def _compact_in_turn(self) -> None:
+    def _compact_regularly(self) -> None:
         """Every five minutes, the history from before the last time is forgotten."""
         upto = self.log.revision
 
         def compact() -> None:
             self.log.compact(upto)
-            self._compact_in_turn()
+            self._compact_regularly()
 
         self.call_at(self.now() + COMPACTION_INTERVAL, compact)
 
-    def _settle(self) -> None:
+    def _run_deferred(self) -> None:
         while self._deferred:
             self._deferred.pop(0)()
 
-    def _bear_namespaces(self) -> None:
+    def _create_namespaces(self) -> None:
         namespaces = self.resources.of(GroupResource("", "namespaces"))[0]
-        for name in BORN_NAMESPACES:
+        for name in INITIAL_NAMESPACES:
             body = {"metadata": {"name": name}}
             options = WriteOptions(field_manager="kube-apiserver")
             self.writer.create(namespaces, "", body, options)

@@ -17,7 +17,7 @@ _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 
 
 def crd_causes(crd: Object) -> Objects:
-    """What is wrong with a CRD by itself; empty if nothing is."""
+    """What is wrong with a CRD by itself; empty if nothing is wrong."""
     spec, metadata = crd["spec"], crd["metadata"]
     found: Objects = []
     wanted = f"{spec['names'].get('plural', '')}.{spec.get('group', '')}"
@@ -55,10 +55,10 @@ def crd_update_causes(crd: Object, before: Object) -> Objects:
             found.append(_immutable("spec.scope", new.get("scope")))
         if new["names"].get("kind") != old["names"].get("kind"):
             found.append(_immutable("spec.names.kind", new["names"].get("kind")))
-    # A wrong group or plural is told of once, not again as a mismatch with the name.
-    told = {each["field"] for each in found}
+    # A wrong group or plural is reported once, not again as a mismatch with the name.
+    reported = {each["field"] for each in found}
     more = crd_causes(crd)
-    if told & {"spec.group", "spec.names.plural"}:
+    if reported & {"spec.group", "spec.names.plural"}:
         more = [each for each in more if each["field"] != "metadata.name"]
     return found + more
 
@@ -137,11 +137,11 @@ def _versions(versions: Objects, stored: Any) -> Iterator[Object]:
     found = [version.get("name", "") for version in versions]
     if len(set(found)) != len(found):
         why = "must contain unique version names"
-        yield invalid_value("spec.versions", _as_told(versions), why)
+        yield invalid_value("spec.versions", _quoted(versions), why)
     storage = [version["name"] for version in versions if version.get("storage")]
     if len(storage) != 1:
         why = "must have exactly one version marked as storage version"
-        yield invalid_value("spec.versions", _as_told(versions), why)
+        yield invalid_value("spec.versions", _quoted(versions), why)
     if not stored:
         yield invalid_value("status.storedVersions", None, "must have at least one stored version")
     for index, name in enumerate(stored or ()):
@@ -154,21 +154,21 @@ def _versions(versions: Objects, stored: Any) -> Iterator[Object]:
             yield invalid_value(f"status.storedVersions[{index}]", name, why)
 
 
-def _as_told(versions: Objects) -> Objects:
+def _quoted(versions: Objects) -> Objects:
     """Versions as the server quotes them: the fields of its own type, the big ones left out."""
-    told = ("Deprecated", "Name", "Served", "Storage")
+    present = ("Deprecated", "Name", "Served", "Storage")
     absent = ("DeprecationWarning", "Schema", "Subresources", "AdditionalPrinterColumns")
     return [
         {
             **dict.fromkeys((*absent, "SelectableFields")),
-            **{name: version.get(name.lower(), False) for name in told},
+            **{name: version.get(name.lower(), False) for name in present},
         }
         for version in versions
     ]
 
 
 def _version(version: Object, where: str, *, alone: bool) -> Iterator[Object]:
-    """Where there is one version only, the server speaks of it as ``spec``."""
+    """What is wrong with one version; the server names the field of an only version ``spec``."""
     schema = version.get("schema", {}).get("openAPIV3Schema")
     if schema is None:
         yield required(f"{where}.schema.openAPIV3Schema")
@@ -246,7 +246,7 @@ def schema_complaints(schema: Object, where: str) -> Iterator[Object]:
 
 
 def _schema(schema: Object, where: str, *, typed: bool = True) -> Iterator[Object]:
-    """A node that says which fields there are; ``typed`` if it must say its own type."""
+    """A node that says which fields there are; if ``typed`` it must say its own type."""
     kind = schema.get("type")
     free = schema.get("x-kubernetes-int-or-string") or schema.get(
         "x-kubernetes-preserve-unknown-fields"
@@ -290,7 +290,7 @@ def _pattern(schema: Object, where: str) -> Iterator[Object]:
 
 
 def _is_broken(pattern: str) -> bool:
-    """Neither Python's nor, as far as can be told, Go's, which knows classes that Python lacks."""
+    """Whether it is no pattern for Go either, as far as we can see: Go has classes Python lacks."""
     return not any(mark in pattern for mark in (r"\p", r"\P", "[[:", r"\Q", r"\C", "(?s", "(?U"))
 
 

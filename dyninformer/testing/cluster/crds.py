@@ -1,7 +1,7 @@
 """CustomResourceDefinitions as the API server's own controllers treat them.
 
-A CRD's names are accepted, it becomes Established, its versions are served; a change of
-its spec serves new resources in place of the old; a deleted one takes its objects along.
+A CRD's names are accepted, it becomes Established, its versions are served; after a change
+of its spec new resources are served in place of the old; its objects are deleted with it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CustomResources:
         self._cluster.log.listen(CRDS, self._on_write)
 
     def take_up(self) -> None:
-        """Serve just the CRDs that the log holds now, after it was replaced."""
+        """Serve the CRDs that the log holds now, and no others, after it was replaced."""
         known = {version.key.name: version for version in self._cluster.log.items(CRDS)}
         for name in [each for each in self._served if each not in known]:
             self._stop_serving(name)
@@ -69,7 +69,7 @@ class CustomResources:
         }
 
     def object_gone(self, collection: GroupResource) -> None:
-        """An object was deleted: perhaps the last one of a CRD that waits to go."""
+        """An object was deleted: perhaps the last one of a CRD that is terminating."""
         name = str(collection)
         served = self._served.get(name)
         if served is not None and not served[2]:
@@ -85,13 +85,13 @@ class CustomResources:
             self._stop_serving(name)
             return
         if self._accept_names(version) or self._establish(version):
-            return  # the write of the new conditions brings us back
+            return  # the write of the new conditions calls this again
         self._serve(version.object)
         if "deletionTimestamp" in version.object["metadata"]:
             self._terminate(version)
 
     def _accept_names(self, version: Version) -> bool:
-        """Say in status which names are accepted; whether that was a change."""
+        """Write to status which names are accepted; returns whether that was a change."""
         crd = version.object
         status = crd["status"]
         accepted, complaint = self._names(crd)
@@ -122,10 +122,9 @@ class CustomResources:
         return True
 
     def _names(self, crd: Object) -> tuple[Object, tuple[str, str] | None]:
-        """The names a CRD can have beside the others of its group, and the last complaint."""
+        """The names a CRD can have beside the others of its group, and the last conflict."""
         resources, kinds = self._taken(crd)
         wanted, had = crd["spec"]["names"], crd["status"].get("acceptedNames") or {}
-        accepted = {name: had[name] for name in ("plural", "singular", "kind") if name in had}
         accepted = {"plural": "", "kind": "", **{k: v for k, v in had.items() if v}}
         complaint: tuple[str, str] | None = None
         for field, reason, taken in (
@@ -137,7 +136,9 @@ class CustomResources:
         ):
             value = wanted.get(field)
             clashes = [
-                each for each in _each(value) if each in taken and each not in _each(had.get(field))
+                each
+                for each in _names_in(value)
+                if each in taken and each not in _names_in(had.get(field))
             ]
             if clashes:
                 complaint = reason, f'"{clashes[-1]}" is already in use'
@@ -161,13 +162,13 @@ class CustomResources:
             if other.key.name == crd["metadata"]["name"] or spec["group"] != crd["spec"]["group"]:
                 continue
             names = other.object["status"].get("acceptedNames") or {}
-            resources.update(_each(names.get("plural")), _each(names.get("singular")))
-            resources.update(_each(names.get("shortNames")))
-            kinds.update(_each(names.get("kind")), _each(names.get("listKind")))
+            resources.update(_names_in(names.get("plural")), _names_in(names.get("singular")))
+            resources.update(_names_in(names.get("shortNames")))
+            kinds.update(_names_in(names.get("kind")), _names_in(names.get("listKind")))
         return resources, kinds
 
     def _serve(self, crd: Object) -> None:
-        """Serve what the CRD says, if it is Established and says anything new."""
+        """Serve what the CRD asks for, if it is Established and that is new."""
         status = crd["status"]
         if not _is_true(status["conditions"], "Established"):
             return
@@ -199,7 +200,7 @@ class CustomResources:
         collection = _collection(crd)
         conditions = crd["status"]["conditions"]
         if _reason_of(conditions, "Terminating") == "InstanceDeletionPending":
-            self._say_deleting(version)
+            self._write_deletion_in_progress(version)
             return
         log = self._cluster.log
         served = _resources_of(crd)
@@ -215,12 +216,10 @@ class CustomResources:
         metadata = ordered({**crd["metadata"], "finalizers": left})
         log.append(CRDS, version.key, {**crd, "metadata": metadata})
 
-    def _say_deleting(self, version: Version) -> None:
+    def _write_deletion_in_progress(self, version: Version) -> None:
         now = timestamp(self._cluster.now())
-        going = _condition(
-            "Terminating", True, now, "InstanceDeletionInProgress",
-            "CustomResource deletion is in progress",
-        )  # fmt: skip
+        message = "CustomResource deletion is in progress"
+        going = _condition("Terminating", True, now, "InstanceDeletionInProgress", message)
         conditions = _with_condition(version.object["status"]["conditions"], going)
         self._write_status(version, {"conditions": conditions})
 
@@ -246,13 +245,13 @@ def _collection(crd: Object) -> GroupResource:
     return GroupResource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
 
 
-def _each(value: Any) -> list[str]:
+def _names_in(value: Any) -> list[str]:
     if not value:
         return []
     return [value] if isinstance(value, str) else list(value)
 
 
-Columns = tuple[Column, ...]
+_Columns = tuple[Column, ...]
 
 
 def _resources_of(crd: Object) -> tuple[Resource, ...]:
@@ -289,8 +288,8 @@ def _resource(crd: Object, version: Object) -> Resource:
     )
 
 
-def _columns(version: Object) -> Columns | None:
-    """None if the version names no columns; none at all if one of them cannot be used."""
+def _columns(version: Object) -> _Columns | None:
+    """None if the version names no columns; an empty tuple if one of them cannot be used."""
     named = version.get("additionalPrinterColumns")
     if not named:
         return None

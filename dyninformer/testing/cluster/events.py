@@ -23,7 +23,7 @@ BLANK: Final[Mapping[str, Object]] = {
         "deprecatedFirstTimestamp": None, "deprecatedLastTimestamp": None,
     },
 }  # fmt: skip
-"""By group, what every event says, even that it does not say it."""
+"""By group, the fields that every event has, be they empty."""
 
 _CORE_NAMES: Final = {
     "regarding": "involvedObject",
@@ -38,7 +38,7 @@ _NEW_NAMES: Final = {old: new for new, old in _CORE_NAMES.items()}
 
 
 def completed(event: Object, group: str) -> Object:
-    """An event with all that events of a group always say."""
+    """An event with all fields that events of a group always have."""
     full = {**BLANK[group], **event}
     series = full.get("series")
     if isinstance(series, dict):

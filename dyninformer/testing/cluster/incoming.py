@@ -41,23 +41,22 @@ def read_object(resource: Resource, body: Object, options: WriteOptions) -> tupl
 def read_patched(
     resource: Resource, changed: Any, options: WriteOptions
 ) -> tuple[Object, Warnings]:
-    """The object that a patch came to; what is wrong with it is wrong with the patch."""
+    """The object after a patch; what is wrong with it is reported as wrong with the patch."""
     try:
         _require_named_type(changed)
         _require_same_type(resource, changed)
         return _read(resource, changed, options)
     except UnreadableError as error:
         text = f"Invalid value: {shown(shown(changed))}: {error}"
-        raise ApiError(
-            422, "Invalid", f' "" is invalid: patch: {text}',
-            details={"causes": [cause("FieldValueInvalid", text, "patch")]},
-        ) from None  # fmt: skip
+        details = {"causes": [cause("FieldValueInvalid", text, "patch")]}
+        message = f' "" is invalid: patch: {text}'
+        raise ApiError(422, "Invalid", message, details=details) from None
 
 
 def _read(resource: Resource, body: Object, options: WriteOptions) -> tuple[Object, Warnings]:
     obj, unknown = read_typed(resource, body)
-    told = (*options.duplicates, *(f'unknown field "{path}"' for path in unknown))
-    obj, warnings = admit(resource, obj, options.field_validation, told)
+    noted = (*options.duplicates, *(f'unknown field "{path}"' for path in unknown))
+    obj, warnings = admit(resource, obj, options.field_validation, noted)
     return strategy_of(resource).defaults(obj), warnings
 
 
@@ -105,11 +104,8 @@ def require_revision(obj: Object) -> int | None:
 def require_size(size: int) -> None:
     """Etcd's limits on one object, by the size of the body it came in."""
     if size > 2_097_152:
-        raise ApiError(
-            500, None,
-            "rpc error: code = ResourceExhausted desc = trying to send message larger than max "
-            f"({size} vs. 2097152)",
-        )  # fmt: skip
+        why = f"trying to send message larger than max ({size} vs. 2097152)"
+        raise ApiError(500, None, f"rpc error: code = ResourceExhausted desc = {why}")
     if size > 1_572_864:
         raise ApiError(500, None, "etcdserver: request is too large")
 
@@ -128,7 +124,7 @@ def wrong_uid(resource: Resource, key: Key, uid: str, actual: str) -> ApiError:
 
 
 def _require_kind(resource: Resource, body: Object, options: WriteOptions) -> None:
-    """A custom resource says itself what it is."""
+    """The body of a custom resource says itself what it is; ApiError 400 if it does not."""
     version = body.get("apiVersion") or ""
     if not body.get("kind"):
         raise bad_request(
@@ -180,7 +176,7 @@ def _require_same_type(resource: Resource, body: Object) -> None:
 
 
 def _require_builtin_type(resource: Resource, body: Object) -> None:
-    """A built-in's body may leave out what it is, and may not say that it is something else."""
+    """The body of a built-in may leave out its type, but may not give another one."""
     api_version = body.get("apiVersion") or resource.api_version
     kind = body.get("kind") or resource.kind
     version = str(api_version).rpartition("/")[2]
@@ -254,7 +250,7 @@ def _head(resource: Resource, obj: Object) -> tuple[Object, Unknown]:
 
 
 class _Reader:
-    """Reads values; ``silent`` is what refusals leave out at the beginning of a path."""
+    """Reads values; ``silent`` is the beginning of a path that refusals leave out."""
 
     def __init__(self, silent: str = "") -> None:
         self._silent = silent

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from dyninformer.selectors import FieldSelector, LabelSelector, SelectorError
-from dyninformer.testing.cluster.log import CompactedError, Key, Snapshot, Version
+from dyninformer.testing.cluster.bodies import type_name
+from dyninformer.testing.cluster.causes import unsupported
+from dyninformer.testing.cluster.log import CompactedError, Contents, Key, Version
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.selection import (
     ANY_FIELDS,
@@ -40,7 +42,7 @@ class ListOptions:
     """0: none."""
     resume: ContinueToken | None = None
     revision: int | None = None
-    """None: unset, the newest; 0: whatever is at hand."""
+    """None: unset, the newest; 0: whatever the cache has."""
     match: str = ""
     labels: LabelSelector = ANY_LABELS
     fields: FieldSelector = ANY_FIELDS
@@ -50,7 +52,7 @@ class ListOptions:
     send_initial_events: bool = False
     """A watch begins with an ADDED for every object."""
     initial_events_end: bool = False
-    """And with a bookmark after them."""
+    """A bookmark follows the initial events."""
 
 
 def parse_list_options(
@@ -85,11 +87,11 @@ def parse_list_options(
 
 
 def truthy(value: str | None) -> bool:
-    """How the server reads a boolean parameter: all but ``0`` and ``false`` is true."""
+    """How the server reads a boolean parameter: everything except ``0`` and ``false`` is true."""
     return value is not None and value.lower() not in ("0", "false")
 
 
-def parse_revision(text: str | None) -> int | None:
+def _parse_revision(text: str | None) -> int | None:
     """A resourceVersion, None if unset; the complaint is a bare 500, as GET and WATCH give it."""
     if not text:
         return None
@@ -110,13 +112,13 @@ def _of_list(request: Request, common: ListOptions) -> ListOptions:
             raise bad_request("specifying resource version is not allowed when using continue")
         return replace(common, revision=0 if text else None)
     try:
-        return replace(common, revision=parse_revision(text))
+        return replace(common, revision=_parse_revision(text))
     except ApiError as error:
         raise bad_request(f"invalid resource version: {error.message}") from None
 
 
 def _of_watch(request: Request, common: ListOptions, settings: ReadSettings) -> ListOptions:
-    revision = parse_revision(request.param("resourceVersion"))
+    revision = _parse_revision(request.param("resourceVersion"))
     asked = request.param("sendInitialEvents")
     # Without a version to start from, a watch is a streaming list in disguise.
     initial = truthy(asked) if asked is not None else not revision
@@ -145,11 +147,6 @@ def _forbidden(why: str, field: str = _MATCH) -> Object:
     return cause("FieldValueForbidden", f"Forbidden: {why}", field)
 
 
-def _unsupported(value: str, supported: str) -> Object:
-    message = f'Unsupported value: "{value}": supported values: {supported}'
-    return cause("FieldValueNotSupported", message, _MATCH)
-
-
 def _list_causes(request: Request) -> Iterator[Object]:
     match, revision = request.param(_MATCH), request.param("resourceVersion")
     if match:
@@ -158,7 +155,7 @@ def _list_causes(request: Request) -> Iterator[Object]:
         if request.param("continue"):
             yield _forbidden(f"{_MATCH} is forbidden when continue is provided")
         if match not in ("Exact", _NOT_OLDER):
-            yield _unsupported(match, '"Exact", "NotOlderThan", ""')
+            yield unsupported(_MATCH, match, ("Exact", _NOT_OLDER, ""))
         if match == "Exact" and revision == "0":
             yield _forbidden(f'{_MATCH} "exact" is forbidden for resourceVersion "0"')
     if request.param("sendInitialEvents") is not None:
@@ -179,7 +176,7 @@ def _watch_causes(request: Request, settings: ReadSettings) -> Iterator[Object]:
             why = f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided"
             yield _forbidden(why)
         if match != _NOT_OLDER:
-            yield _unsupported(match, '"NotOlderThan"')
+            yield unsupported(_MATCH, match, (_NOT_OLDER,))
     if request.param("continue"):
         yield _forbidden(f"{_MATCH} is forbidden when continue is provided")
 
@@ -237,22 +234,17 @@ def _content(text: str) -> dict[str, Any]:
     if content is None:
         return {}
     if not isinstance(content, dict):
-        kind = _GO_KINDS[type(content)]
+        kind = type_name(content)
         raise _invalid(f"json: cannot unmarshal {kind} into Go value of type storage.continueToken")
     for name, wanted, go in (("v", str, "string"), ("rv", int, "int64"), ("start", str, "string")):
         value = content.get(name)
         if value is not None and type(value) is not wanted:
-            kind = _GO_KINDS[type(value)]
+            kind = type_name(value)
             raise _invalid(
                 f"json: cannot unmarshal {kind} into Go struct field "
                 f"continueToken.{name} of type {go}"
             )
     return content
-
-
-_GO_KINDS = {
-    str: "string", int: "number", float: "number", bool: "bool", list: "array", dict: "object"
-}  # fmt: skip
 
 
 def _decoded(text: str) -> bytes:
@@ -342,7 +334,7 @@ def get_version(
     caches: WatchCaches, resource: Resource, key: Key, resource_version: str | None = None
 ) -> Version:
     """The live version of one object; raises the 404, or the 504 of a future resourceVersion."""
-    asked = parse_revision(resource_version)
+    asked = _parse_revision(resource_version)
     if asked is not None and asked > caches.log.revision:
         raise too_large(asked, caches)
     found = caches.log.get(resource.collection, key)
@@ -398,14 +390,14 @@ class _Listing:
             raise too_large(asked, self._caches)
         if asked and (match == "Exact" or (self._limit and not match)):
             try:
-                found = log.snapshot(self._resource.collection, at=asked)
+                found = log.contents(self._resource.collection, at=asked)
             except CompactedError:
                 message = "The resourceVersion for the provided list is too old."
                 raise ApiError(410, "Expired", message) from None
             return self._page(found, asked)
         if asked is None or asked > cache.revision or not self._cached:
             self._caches.progress()
-        return self._page(log.snapshot(self._resource.collection), cache.revision)
+        return self._page(log.contents(self._resource.collection), cache.revision)
 
     def resumed(self, token: ContinueToken) -> Page:
         """The page a token asks for, at the token's revision."""
@@ -413,11 +405,11 @@ class _Listing:
         path = self._path(token.start)
         if revision < 0:
             self._caches.progress()
-            return self._page(log.snapshot(self._resource.collection), log.revision, path)
+            return self._page(log.contents(self._resource.collection), log.revision, path)
         if revision > log.revision:
             raise too_large(revision, self._caches)
         try:
-            found = log.snapshot(self._resource.collection, at=revision)
+            found = log.contents(self._resource.collection, at=revision)
         except CompactedError:
             newest = ContinueToken(-1, token.start).encode(from_cache=False)
             raise ApiError(
@@ -425,7 +417,7 @@ class _Listing:
             ) from None
         return self._page(found, revision, path)
 
-    def _page(self, found: Snapshot, revision: int, path: str = "") -> Page:
+    def _page(self, found: Contents, revision: int, path: str = "") -> Page:
         begin, end = self._bounds(found)
         if path:
             begin = min(max(begin, found.position(path)), end)
@@ -445,8 +437,8 @@ class _Listing:
             remaining = end - stop if shard is None else _etcd_count(begin, stop, end, limit)
         return Page(versions, revision, token.encode(from_cache=self._cached), remaining, shard)
 
-    def _bounds(self, found: Snapshot) -> tuple[int, int]:
-        """Where in the collection this list looks: at one place, if it names the object."""
+    def _bounds(self, found: Contents) -> tuple[int, int]:
+        """Where in the collection this list looks: at one place if it names the object."""
         name = self._options.fields.exact("metadata.name")
         if name is None or not self._by_name:
             return found.bounds(self._namespace)
@@ -455,9 +447,9 @@ class _Listing:
         return begin, begin + (found.paths[begin : begin + 1] == [path])
 
     def _selected(
-        self, found: Snapshot, begin: int, end: int, selection: Selection
+        self, found: Contents, begin: int, end: int, selection: Selection
     ) -> tuple[list[Version], int]:
-        """What matches, up to the limit, and where the next page would begin."""
+        """The versions that match, up to the limit, and where the next page would begin."""
         matches, resource, limit = selection.matches, self._resource, self._limit
         if not limit:
             window = found.versions[begin:end]
@@ -473,7 +465,7 @@ class _Listing:
 
     @property
     def _by_name(self) -> bool:
-        """Whether a place in this list is told by the name alone."""
+        """Whether the name alone says where an object is in this list."""
         return bool(self._namespace) or not self._resource.namespaced
 
     def _start(self, last: Key) -> str:

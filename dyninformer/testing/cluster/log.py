@@ -16,7 +16,7 @@ from dyninformer.errors import DynInformerError
 from dyninformer.types import Object
 
 _by_revision = attrgetter("revision")
-_SNAPSHOTS_KEPT = 8  # per collection: a few clients paging at once, each at its own revision
+_CONTENTS_KEPT = 8  # per collection: a few clients paging at once, each at its own revision
 
 
 class GroupResource(NamedTuple):
@@ -51,9 +51,9 @@ class Version:
 
     ``object`` is never changed after it is appended; for a delete it is the last
     stored state with the delete's resourceVersion, as the real server sends it.
-    ``previous`` is the live state this write replaced, and is let go at compaction.
+    ``previous`` is the live state this write replaced, and is dropped at compaction.
     ``encoded`` keeps the bytes of each representation, so that an event is framed
-    once for all who watch it; its keys belong to the representations.
+    once for all its watches; its keys belong to the representations.
     """
 
     collection: GroupResource
@@ -65,7 +65,7 @@ class Version:
     encoded: dict[Hashable, bytes] = field(default_factory=dict)
 
 
-class Snapshot:
+class Contents:
     """A collection as it was at one revision, in etcd's order. Shared: never changed."""
 
     __slots__ = ("paths", "versions")
@@ -93,7 +93,7 @@ class _Collection:
     paths: list[str] = field(default_factory=list)
     history: list[Version] = field(default_factory=list)
     listeners: list[Callable[[Version], None]] = field(default_factory=list)
-    snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    contents: dict[int, Contents] = field(default_factory=dict)
     """By the revision of the last write they show; the least recently used first."""
 
 
@@ -118,31 +118,30 @@ class Log:
         self._collections: dict[GroupResource, _Collection] = {}
 
     def append(self, collection: GroupResource, key: Key, obj: Object | None) -> Version:
-        """Write ``obj`` under ``key`` (None deletes) and tell who listens.
+        """Write ``obj`` under ``key`` (None deletes), and tell the listeners.
 
         The log sets metadata.resourceVersion on a shallow copy; ``obj`` itself stays
         the caller's but must not be changed afterwards.
         """
-        room = self._room(collection)
+        stored = self._stored(collection)
         path = key.path
-        previous = room.live.get(path)
+        previous = stored.live.get(path)
         content = obj if obj is not None else (previous.object if previous else None)
         if content is None:
             raise KeyError(key)
         self.revision += 1
-        stamped = {
-            **content, "metadata": {**content["metadata"], "resourceVersion": str(self.revision)}
-        }  # fmt: skip
-        version = Version(collection, key, self.revision, stamped, obj is None, previous)
-        room.history.append(version)
+        metadata = {**content["metadata"], "resourceVersion": str(self.revision)}
+        written = {**content, "metadata": metadata}
+        version = Version(collection, key, self.revision, written, obj is None, previous)
+        stored.history.append(version)
         if obj is None:
-            del room.live[path]
-            del room.paths[bisect_left(room.paths, path)]
+            del stored.live[path]
+            del stored.paths[bisect_left(stored.paths, path)]
         else:
-            room.live[path] = version
+            stored.live[path] = version
             if previous is None:
-                insort(room.paths, path)
-        for listener in tuple(room.listeners):
+                insort(stored.paths, path)
+        for listener in tuple(stored.listeners):
             listener(version)
         return version
 
@@ -153,7 +152,7 @@ class Log:
 
     def get(self, collection: GroupResource, key: Key) -> Version | None:
         """The live version of one object."""
-        return self._room(collection).live.get(key.path)
+        return self._stored(collection).live.get(key.path)
 
     def items(
         self, collection: GroupResource, namespace: str = "", *, at: int | None = None
@@ -162,55 +161,55 @@ class Log:
 
         Raises CompactedError when ``at`` lies before the last compaction.
         """
-        found = self.snapshot(collection, at=at)
+        found = self.contents(collection, at=at)
         low, high = found.bounds(namespace)
         return found.versions[low:high]
 
-    def snapshot(self, collection: GroupResource, *, at: int | None = None) -> Snapshot:
-        """The whole collection now, or ``at`` an older revision; cheap when asked again.
+    def contents(self, collection: GroupResource, *, at: int | None = None) -> Contents:
+        """The whole collection now, or ``at`` an older revision; the last few answers are kept.
 
         Raises CompactedError when ``at`` lies before the last compaction.
         """
         if at is not None and at < self.compacted:
             raise CompactedError(at)
-        room = self._room(collection)
-        count = len(room.history)
+        stored = self._stored(collection)
+        count = len(stored.history)
         if at is not None:
-            count = bisect_right(room.history, at, key=_by_revision)
-        shows = room.history[count - 1].revision if count else 0
-        found = room.snapshots.pop(shows, None)
+            count = bisect_right(stored.history, at, key=_by_revision)
+        shows = stored.history[count - 1].revision if count else 0
+        found = stored.contents.pop(shows, None)
         if found is None:
-            found = self._as_of(room, count)
-            if len(room.snapshots) >= _SNAPSHOTS_KEPT:
-                del room.snapshots[next(iter(room.snapshots))]
-        room.snapshots[shows] = found
+            found = self._as_of(stored, count)
+            if len(stored.contents) >= _CONTENTS_KEPT:
+                del stored.contents[next(iter(stored.contents))]
+        stored.contents[shows] = found
         return found
 
     def since(self, collection: GroupResource, revision: int) -> list[Version]:
         """Every write above ``revision``, in order; CompactedError if some are gone."""
         if revision < self.compacted:
             raise CompactedError(revision)
-        history = self._room(collection).history
+        history = self._stored(collection).history
         return history[bisect_right(history, revision, key=_by_revision) :]
 
     def compact(self, revision: int) -> None:
         """Forget what only readers of revisions before ``revision`` could ask for."""
         revision = min(revision, self.revision)
         self.compacted = max(self.compacted, revision)
-        for room in self._collections.values():
-            cut = bisect_right(room.history, revision, key=_by_revision)
-            for version in room.history[:cut]:
+        for stored in self._collections.values():
+            cut = bisect_right(stored.history, revision, key=_by_revision)
+            for version in stored.history[:cut]:
                 version.previous = None
-            del room.history[:cut]
-            room.snapshots.clear()
+            del stored.history[:cut]
+            stored.contents.clear()
 
     def image(self) -> Image:
         """All of it as it is now."""
-        rooms = {
-            name: (dict(room.live), list(room.paths), list(room.history))
-            for name, room in self._collections.items()
+        images = {
+            name: (dict(stored.live), list(stored.paths), list(stored.history))
+            for name, stored in self._collections.items()
         }
-        return Image(self.revision, self.compacted, rooms)
+        return Image(self.revision, self.compacted, images)
 
     def load(self, image: Image) -> None:
         """Become what an image holds, of this log or another; listeners hear nothing of it.
@@ -220,17 +219,17 @@ class Log:
         self.revision = image.revision
         self.compacted = min(max(self.compacted, image.compacted), image.revision)
         for name in self._collections.keys() | image.collections.keys():
-            room = self._room(name)
+            stored = self._stored(name)
             live, paths, history = image.collections.get(name, ({}, [], []))
             cut = bisect_right(history, self.compacted, key=_by_revision)
-            room.live, room.paths, room.history = dict(live), list(paths), history[cut:]
-            room.snapshots.clear()
+            stored.live, stored.paths, stored.history = dict(live), list(paths), history[cut:]
+            stored.contents.clear()
 
     def listen(
         self, collection: GroupResource, listener: Callable[[Version], None]
     ) -> Callable[[], None]:
         """Call ``listener`` with each later write of a collection; returns the way to stop it."""
-        listeners = self._room(collection).listeners
+        listeners = self._stored(collection).listeners
         listeners.append(listener)
 
         def stop() -> None:
@@ -241,24 +240,24 @@ class Log:
 
     def collections(self) -> Iterator[GroupResource]:
         """The collections that hold an object now."""
-        return (name for name, room in self._collections.items() if room.live)
+        return (name for name, stored in self._collections.items() if stored.live)
 
-    def _room(self, collection: GroupResource) -> _Collection:
-        room = self._collections.get(collection)
-        if room is None:
-            room = self._collections[collection] = _Collection()
-        return room
+    def _stored(self, collection: GroupResource) -> _Collection:
+        stored = self._collections.get(collection)
+        if stored is None:
+            stored = self._collections[collection] = _Collection()
+        return stored
 
-    def _as_of(self, room: _Collection, count: int) -> Snapshot:
+    def _as_of(self, stored: _Collection, count: int) -> Contents:
         """The state after the first ``count`` writes of the history."""
-        newer = room.history[count:]
+        newer = stored.history[count:]
         if not newer:
-            return Snapshot(list(room.paths), [room.live[path] for path in room.paths])
-        live = dict(room.live)
+            return Contents(list(stored.paths), [stored.live[path] for path in stored.paths])
+        live = dict(stored.live)
         for version in reversed(newer):
             if version.previous is None:
                 live.pop(version.key.path, None)
             else:
                 live[version.key.path] = version.previous
         paths = sorted(live)
-        return Snapshot(paths, [live[path] for path in paths])
+        return Contents(paths, [live[path] for path in paths])

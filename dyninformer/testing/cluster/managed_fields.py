@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from dyninformer.testing.cluster.shapes import UNKNOWN, Shape
+from dyninformer.testing.cluster.causes import shown
+from dyninformer.testing.cluster.shapes import UNKNOWN, Shape, item_element
 from dyninformer.testing.status import ApiError, cause
 from dyninformer.types import Object, Objects
 
@@ -19,7 +20,7 @@ _METADATA: Final = ("f:metadata",)
 
 
 class Manager(NamedTuple):
-    """Who wrote, how, in which version, through which subresource."""
+    """A writer: its name, how it wrote, in which version, through which subresource."""
 
     name: str
     operation: str
@@ -42,7 +43,7 @@ class ManagedFields:
                 str(entry.get("apiVersion", "")),
                 str(entry.get("subresource", "")),
             )
-            self._sets[manager] = from_fields_v1(entry["fieldsV1"])
+            self._sets[manager] = _from_fields_v1(entry["fieldsV1"])
             self._times[manager] = str(entry.get("time", ""))
 
     def entries(self) -> Objects:
@@ -70,8 +71,8 @@ class ManagedFields:
     ) -> tuple[Fields, Fields]:
         """``manager`` now owns just what ``config`` mentions.
 
-        Returns what it mentions, and what it gave up that nobody else owns: that goes
-        from the object. Metadata itself stays, as what the server says there is nobody's.
+        Returns what it mentions, and what it gave up that no other manager owns: those fields
+        are removed from the object. Metadata itself stays: the server's fields have no owner.
         """
         wanted = mentioned(config, shape)
         before = self._sets.get(manager, set())
@@ -85,12 +86,12 @@ class ManagedFields:
         return wanted, with_parents(before) - with_parents(wanted) - others - {_METADATA}
 
     def forget_other_groups(self, group: str) -> None:
-        """Let go of what was owned in the words of another group: nobody translates it."""
+        """Drop what is owned in the words of another group: nothing translates it."""
         for manager in [each for each in self._sets if _group_of(each.api_version) != group]:
             del self._sets[manager], self._times[manager]
 
     def __bool__(self) -> bool:
-        """Whether anybody owns anything."""
+        """Whether any field has an owner."""
         return bool(self._sets)
 
     def time_of(self, manager: Manager) -> str:
@@ -110,7 +111,7 @@ class ManagedFields:
         return found
 
     def take(self, manager: Manager, fields: Fields) -> None:
-        """Nobody but ``manager`` owns ``fields`` any more."""
+        """Only ``manager`` owns ``fields`` from now on."""
         for each, owned in self._sets.items():
             if each != manager:
                 owned.difference_update(fields)
@@ -142,7 +143,7 @@ class ManagedFields:
             "apiVersion": manager.api_version,
             **({"time": self._times[manager]} if self._times[manager] else {}),
             "fieldsType": "FieldsV1",
-            "fieldsV1": to_fields_v1(self._sets[manager]),
+            "fieldsV1": _to_fields_v1(self._sets[manager]),
         }
         if manager.subresource:
             entry["subresource"] = manager.subresource
@@ -175,16 +176,13 @@ Path = tuple[str, ...]
 """Elements as in FieldsV1: ``f:name``, ``k:{"key":"value"}``, ``v:"value"``."""
 Fields = set[Path]
 
+_SERVERS_METADATA: Final = (
+    *("name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields"),
+    *("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"),
+)
 _NOBODYS: Final = frozenset(
-    {("f:apiVersion",), ("f:kind",)}
-    | {
-        ("f:metadata", f"f:{name}")
-        for name in (
-            "name", "namespace", "creationTimestamp", "selfLink", "uid", "generation",
-            "managedFields", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds",
-        )
-    }
-)  # fmt: skip
+    {("f:apiVersion",), ("f:kind",), *(("f:metadata", f"f:{name}") for name in _SERVERS_METADATA)}
+)
 """Fields that no manager ever owns."""
 
 
@@ -198,7 +196,7 @@ class Difference:
 
     @property
     def taken(self) -> Fields:
-        """The fields that whoever made the change now owns."""
+        """The fields that the maker of the change now owns."""
         return self.added | self.changed
 
 
@@ -233,7 +231,7 @@ def with_parents(fields: Iterable[Path]) -> Fields:
     return {path[:end] for path in fields for end in range(1, len(path) + 1)}
 
 
-def to_fields_v1(fields: Fields) -> Object:
+def _to_fields_v1(fields: Fields) -> Object:
     """The nested form, keys sorted."""
     root: Object = {}
     for path in sorted(fields):
@@ -247,8 +245,8 @@ def to_fields_v1(fields: Fields) -> Object:
     return root
 
 
-def from_fields_v1(tree: Any) -> Fields:
-    """The set that a nested form stands for; what is not of that form is left out."""
+def _from_fields_v1(tree: Any) -> Fields:
+    """The set of a nested form; what is not of that form is left out."""
     found: Fields = set()
 
     def walk(node: Any, path: Path) -> None:
@@ -271,16 +269,6 @@ def shown_path(path: Path) -> str:
     return "".join(_shown(element) for element in path)
 
 
-def item_element(item: Any, shape: Shape) -> str:
-    """How a list names its item."""
-    if not shape.keys:
-        return f"v:{_compact(item)}"
-    defaults = dict(shape.key_defaults)
-    item = item if isinstance(item, dict) else {}
-    keys = {key: item.get(key, defaults.get(key)) for key in shape.keys}
-    return f"k:{_compact(keys)}"
-
-
 def _shown(element: str) -> str:
     kind, _, text = element.partition(":")
     if kind == "f":
@@ -288,11 +276,7 @@ def _shown(element: str) -> str:
     if kind == "v":
         return f"[={text}]"
     keys = json.loads(text)
-    return "[" + ",".join(f"{key}={_compact(value)}" for key, value in keys.items()) + "]"
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return "[" + ",".join(f"{key}={shown(value)}" for key, value in keys.items()) + "]"
 
 
 def _below(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]] | None:
@@ -307,7 +291,7 @@ def _below(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]] | None:
 def _leaves(value: Any, shape: Shape, path: Path, found: Fields) -> None:
     below = _below(value, shape)
     if below is None or not value or shape is UNKNOWN:
-        found.add(path)  # nothing declares it: saying its fields is saying that it is there
+        found.add(path)  # no schema declares it: a configuration of its fields owns it as well
     if below is None:
         return
     for element, each, inner in below:

@@ -12,14 +12,10 @@ from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.status import cause
 from dyninformer.types import Object, Objects
 
-IMMUTABLE: Final = (
-    "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
-)  # fmt: skip
-SYSTEM_FIELDS: Final = (
-    "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-)  # fmt: skip
-"""What a create may not choose."""
+_DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_IMMUTABLE: Final = ("namespace", "uid", "creationTimestamp", *_DELETION)
+SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "generation", "selfLink", *_DELETION)
+"""The fields that a create may not choose."""
 
 _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _ANNOTATIONS_LIMIT = 256 << 10
@@ -43,7 +39,7 @@ def creation_causes(resource: Resource, metadata: Object) -> Objects:
 
 
 def finalizer_warnings(metadata: Object, before: Object) -> tuple[str, ...]:
-    """The warnings that new finalizers without a domain earn."""
+    """The warnings about new finalizers without a domain."""
     old = before.get("finalizers", ())
     return tuple(
         f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name to avoid '
@@ -82,7 +78,7 @@ def _prefix(resource: Resource, metadata: Object) -> Objects:
 
 
 def _immutable(metadata: Object, before: Object) -> Iterator[Object]:
-    for name in IMMUTABLE:
+    for name in _IMMUTABLE:
         given, kept = metadata.get(name), before.get(name)
         if given != kept:
             yield invalid_value(f"metadata.{name}", given, "field is immutable")
@@ -147,7 +143,7 @@ def _finalizers(metadata: Object) -> Iterator[Object]:
 
 
 def _bare(resource: Resource, metadata: Object) -> Iterator[Object]:
-    """Finalizers of built-in kinds say whose they are."""
+    """What is wrong with finalizers of built-in kinds: they need a domain."""
     if not _has_core_rules(resource):
         return
     for index, name in enumerate(metadata.get("finalizers", ())):
@@ -156,7 +152,7 @@ def _bare(resource: Resource, metadata: Object) -> Iterator[Object]:
             yield invalid_value(f"metadata.finalizers[{index}]", name, why)
 
 
-Complaints = Iterator[str]
+_Complaints = Iterator[str]
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -190,10 +186,10 @@ _LABEL_1035_TEXT: Final = (
     f" (e.g. 'my-name',  or 'abc-123', regex used for validation is '{_LABEL_1035}')"
 )
 
-Rule = Callable[[str], Complaints]
+_Rule = Callable[[str], _Complaints]
 
 
-def subdomain(value: str) -> Complaints:
+def subdomain(value: str) -> _Complaints:
     """The name of most objects."""
     if len(value) > 253:
         yield "must be no more than 253 characters"
@@ -201,7 +197,7 @@ def subdomain(value: str) -> Complaints:
         yield _SUBDOMAIN_TEXT
 
 
-def _label(value: str) -> Complaints:
+def _label(value: str) -> _Complaints:
     """The name of a namespace, a CRD's plural: one part of a domain name."""
     if "." in value and _is(_SUBDOMAIN, value):
         yield "must not contain dots"
@@ -212,7 +208,7 @@ def _label(value: str) -> Complaints:
         yield _LABEL_TEXT
 
 
-def label_1035(value: str) -> Complaints:
+def label_1035(value: str) -> _Complaints:
     """A name that begins with a letter, such as a service's or a CRD's plural."""
     if len(value) > 63:
         yield "must be no more than 63 bytes"
@@ -220,7 +216,7 @@ def label_1035(value: str) -> Complaints:
         yield _LABEL_1035_TEXT
 
 
-def _path_segment(value: str) -> Complaints:
+def _path_segment(value: str) -> _Complaints:
     """The name of a role or binding: whatever can stand in a path."""
     if value in {".", ".."}:
         yield f"may not be '{value}'"
@@ -229,7 +225,7 @@ def _path_segment(value: str) -> Complaints:
             yield f"may not contain '{mark}'"
 
 
-def _qualified(value: str) -> Complaints:
+def _qualified(value: str) -> _Complaints:
     """A label key, an annotation key, a finalizer: an optional domain, a slash, a name."""
     domain, slash, name = value.rpartition("/")
     if "/" in domain:
@@ -250,7 +246,7 @@ def _qualified(value: str) -> Complaints:
         yield _QUALIFIED_TEXT
 
 
-def _label_value(value: str) -> Complaints:
+def _label_value(value: str) -> _Complaints:
     """The value of a label."""
     if len(value) > 63:
         yield "must be no more than 63 bytes"
@@ -258,7 +254,7 @@ def _label_value(value: str) -> Complaints:
         yield _VALUE_TEXT
 
 
-def _name_rule(group: str, plural: str) -> Rule:
+def _name_rule(group: str, plural: str) -> _Rule:
     """What the names of a resource's objects must be like."""
     if group == "rbac.authorization.k8s.io":
         return _path_segment

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Namespaces:
-    """The rules of namespaces, and, if asked for, the controller that removes them.
+    """The rules of namespaces and, with ``remove``, the controller that removes them.
 
     A bare API server leaves a deleted namespace Terminating for ever. With the
     controller, everything in it is deleted, and when nothing is left (finalizers may

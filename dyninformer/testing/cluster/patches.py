@@ -19,13 +19,13 @@ from dyninformer.testing.cluster.bodies import (
     decode_json,
     type_name,
 )
-from dyninformer.testing.cluster.managed_fields import item_element
-from dyninformer.testing.cluster.shapes import Shape
+from dyninformer.testing.cluster.causes import go_text
+from dyninformer.testing.cluster.shapes import Shape, item_element
 from dyninformer.testing.status import ApiError, bad_request
 from dyninformer.types import Object
 
-MAX_OPERATIONS: Final = 10_000
-MAX_COPIED: Final = 3 << 20
+_MAX_OPERATIONS: Final = 10_000
+_MAX_COPIED: Final = 3 << 20
 """Bytes of JSON that the copies of one JSON patch may come to."""
 
 
@@ -69,12 +69,10 @@ def json_patch(target: Object, operations: Any) -> Any:
         raise bad_request(
             f"error decoding patch: json: cannot unmarshal {type_name(operations)} into {into}"
         )
-    if len(operations) > MAX_OPERATIONS:
-        raise ApiError(
-            413, "RequestEntityTooLarge",
-            "Request entity too large: The allowed maximum operations in a JSON patch is "
-            f"{MAX_OPERATIONS}, got {len(operations)}",
-        )  # fmt: skip
+    if len(operations) > _MAX_OPERATIONS:
+        allowed = f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}"
+        message = f"Request entity too large: {allowed}, got {len(operations)}"
+        raise ApiError(413, "RequestEntityTooLarge", message)
     result: Any = deepcopy(target)
     copied = 0
     for operation in operations:
@@ -89,15 +87,21 @@ def json_patch(target: Object, operations: Any) -> Any:
             result = _step(result, operation)
         except _FAILURES:
             raise _failed() from None
-        if copied > MAX_COPIED:
+        if copied > _MAX_COPIED:
             raise _failed()
     return _checked(result)
 
 
 _FAILURES = (
-    jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, BodyError,
-    TypeError, ValueError, LookupError, AttributeError, RecursionError,
-)  # fmt: skip
+    jsonpatch.JsonPatchException,
+    jsonpointer.JsonPointerException,
+    BodyError,
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+)
 """jsonpatch raises the plain ones for operations on values of unfitting types."""
 
 
@@ -167,7 +171,7 @@ def _not_an_object(patch: Any) -> ApiError:
     )
 
 
-Items = list[Any]
+_Items = list[Any]
 
 _DELETE_FROM = "$deleteFromPrimitiveList/"
 _ORDER = "$setElementOrder/"
@@ -193,8 +197,8 @@ def _merge_map(target: Object, patch: Object, shape: Shape) -> Object | None:
     if directive == "replace":
         return {name: value for name, value in patch.items() if name != "$patch"}
     if directive is not None and directive != "merge":
-        told = f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}"
-        raise ApiError(500, None, told)
+        why = f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}"
+        raise ApiError(500, None, why)
     result = dict(target)
     _retain_keys(result, patch)
     for name, value in patch.items():
@@ -232,7 +236,7 @@ def _merge_value(old: Any, new: Any, shape: Shape) -> Any:
     return new
 
 
-def _merge_list(old: Items, new: Items, shape: Shape) -> Items:
+def _merge_list(old: _Items, new: _Items, shape: Shape) -> _Items:
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in new):
         return [item for item in new if not (isinstance(item, dict) and "$patch" in item)]
     if not shape.is_set and not shape.keys:
@@ -260,10 +264,10 @@ def _merge_key(shape: Shape) -> Shape:
     return Shape(keys=shape.keys[:1])
 
 
-def _ordered(items: Items, first: Items, server: Items, shape: Shape) -> Items:
-    """Those named in ``first`` in that order, the others in theirs, woven as they stood before.
+def _ordered(items: _Items, first: _Items, server: _Items, shape: Shape) -> _Items:
+    """The items named in ``first`` in that order, the others in theirs, merged as they stood.
 
-    One that the server did not have comes as early as its order allows.
+    An item that the server did not have comes as early as its order allows.
     """
     key = _merge_key(shape)
     stood = {item_element(each, key): at for at, each in enumerate(server)}
@@ -273,7 +277,7 @@ def _ordered(items: Items, first: Items, server: Items, shape: Shape) -> Items:
         key=lambda each: rank[item_element(each, key)],
     )
     others = [each for each in items if item_element(each, key) not in rank]
-    result: Items = []
+    result: _Items = []
     while named and others:
         place = stood.get(item_element(named[0], key), -1)
         earlier = place < stood.get(item_element(others[0], key), -1) or place < 0
@@ -289,28 +293,13 @@ def _retain_keys(result: Object, patch: Object) -> None:
 
 
 def _plain(item: Any) -> Any:
-    """An item of a list that is replaced: directives in it have nothing to direct."""
+    """An item of a list that is replaced as a whole, without its $patch directive."""
     if not isinstance(item, dict) or "$patch" not in item:
         return item
     return {name: value for name, value in item.items() if name != "$patch"}
 
 
-def _list_of(value: Any, name: str) -> Items:
+def _list_of(value: Any, name: str) -> _Items:
     if not isinstance(value, list):
         raise bad_request(f"invalid patch: {name} must be a list")
     return value
-
-
-def go_text(value: Any) -> str:
-    """A value as Go's default format prints it.
-
-    >>> go_text({"b": [1, "x"], "a": None})
-    'map[a:<nil> b:[1 x]]'
-    """
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(go_text, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "<nil>" if value is None else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dyninformer.testing.cluster.causes import invalid_value
+from dyninformer.testing.cluster.causes import go_text, invalid_value
 from dyninformer.testing.cluster.resources import Resource, value_at, with_value_at
 from dyninformer.testing.status import ApiError, bad_request, invalid
 from dyninformer.types import Object
@@ -81,22 +81,27 @@ def _selector(obj: Object, paths: Object) -> str:
     return ""
 
 
-Paths = Mapping[str, Any]
+_Paths = Mapping[str, Any]
 
 _MOST: Final = 2**31 - 1
 _GO_TYPES: Final = {
-    str: "string", int: "int64", float: "float64", bool: "bool", list: "[]interface {}",
-    dict: "map[string]interface {}", type(None): "<nil>",
-}  # fmt: skip
+    str: "string",
+    int: "int64",
+    float: "float64",
+    bool: "bool",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+    type(None): "<nil>",
+}
 
 
-def scale_spec_causes(paths: Paths, obj: Object) -> Iterator[Object]:
-    """What is wrong with the replicas that are asked for."""
+def scale_spec_causes(paths: _Paths, obj: Object) -> Iterator[Object]:
+    """What is wrong with the replicas in the spec."""
     return _replicas_causes(str(paths.get("specReplicasPath") or ""), obj)
 
 
-def scale_status_causes(paths: Paths, obj: Object) -> Iterator[Object]:
-    """What is wrong with the replicas and the selector that are told."""
+def scale_status_causes(paths: _Paths, obj: Object) -> Iterator[Object]:
+    """What is wrong with the replicas and the selector in the status."""
     yield from _replicas_causes(str(paths.get("statusReplicasPath") or ""), obj)
     path = str(paths.get("labelSelectorPath") or "")
     yield from _type_causes(path, obj, str, "")
@@ -115,7 +120,7 @@ def _replicas_causes(path: str, obj: Object) -> Iterator[Object]:
 
 
 def _type_causes(path: str, obj: Object, wanted: type, empty: object) -> Iterator[Object]:
-    """A complaint if something else than a ``wanted`` stands at a path, or in its way."""
+    """A complaint if the value at a path, or on the way there, has the wrong type."""
     value: Any = obj
     walked = ""
     for step in path.strip(".").split(".") if path else ():
@@ -136,16 +141,4 @@ def _type_causes(path: str, obj: Object, wanted: type, empty: object) -> Iterato
 
 def _accessor_error(path: str, value: Any, wanted: str) -> str:
     given = _GO_TYPES[type(value)]
-    return f"{path} accessor error: {_go_text(value)} is of the type {given}, expected {wanted}"
-
-
-def _go_text(value: Any) -> str:
-    """A value as Go's ``%v`` writes it."""
-    if isinstance(value, dict):
-        inner = " ".join(f"{key}:{_go_text(below)}" for key, below in sorted(value.items()))
-        return f"map[{inner}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_go_text, value))}]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "<nil>" if value is None else str(value)
+    return f"{path} accessor error: {go_text(value)} is of the type {given}, expected {wanted}"

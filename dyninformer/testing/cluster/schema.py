@@ -1,7 +1,7 @@
 """What a resource's schema does to objects: on the way out, and on the way in.
 
-CEL rules (x-kubernetes-validations) are not evaluated: the one thing a real server's
-schema check does that this one does not.
+CEL rules (x-kubernetes-validations) are not evaluated: of what a real server's
+schema check does, that alone is missing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BLOCKING = frozenset(
 def prepare_for_read(resource: Resource, obj: Object) -> Object:
     """``obj`` as a reader of ``resource`` sees it: in its version, defaulted and pruned.
 
-    Shares everything it does not change, and is the very same object if that is all.
+    Shares everything it does not change, and is the very same object if nothing changes.
     """
     if obj.get("apiVersion") != resource.api_version or obj.get("kind") != resource.kind:
         if resource.collection == EVENTS:
@@ -48,15 +48,15 @@ def prepare_for_read(resource: Resource, obj: Object) -> Object:
 
 
 def admit(
-    resource: Resource, obj: Object, field_validation: str = "", told: tuple[str, ...] = ()
+    resource: Resource, obj: Object, field_validation: str = "", noted: tuple[str, ...] = ()
 ) -> tuple[Object, tuple[str, ...]]:
     """A written object, pruned and with its defaults, and the warnings of fields dropped.
 
-    ``told`` are the complaints that reading the body gave rise to. Under Strict, any
+    ``noted`` are the complaints from reading the body. Under Strict, any
     complaint is an UnreadableError.
     """
     unknown = () if resource.structural is None else resource.structural.unknown(obj, root=True)
-    complaints = (*told, *(f'unknown field "{path}"' for path in sorted(unknown)))
+    complaints = (*noted, *(f'unknown field "{path}"' for path in sorted(unknown)))
     if complaints and field_validation == "Strict":
         raise UnreadableError(f"strict decoding error: {', '.join(complaints)}")
     warnings = complaints if field_validation in {"", "Warn"} else ()
@@ -69,7 +69,7 @@ def content_causes(resource: Resource, obj: Object, subresource: str = "") -> Ob
         return []
     paths = resource.scale or {}
     if subresource == "status":
-        return [*status_causes(resource.structural, obj), *scale_status_causes(paths, obj)]
+        return [*_status_causes(resource.structural, obj), *scale_status_causes(paths, obj)]
     return [
         *schema_causes(resource.structural, obj),
         *scale_spec_causes(paths, obj),
@@ -84,11 +84,11 @@ def with_rules_note(resource: Resource, causes: Objects) -> Objects:
     """
     blocking = any(each["reason"] in _BLOCKING for each in causes)
     if blocking and resource.structural is not None and resource.structural.has_rules:
-        return [*causes, RULES_SKIPPED]
+        return [*causes, _RULES_SKIPPED]
     return causes
 
 
-RULES_SKIPPED: Final = cause(
+_RULES_SKIPPED: Final = cause(
     "FieldValueInvalid",
     "Invalid value: null: some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
@@ -98,7 +98,7 @@ RULES_SKIPPED: Final = cause(
 
 
 def schema_causes(structural: Structural, obj: Object) -> Objects:
-    """What is wrong with ``obj`` by its schema; empty if nothing is."""
+    """What is wrong with ``obj`` by its schema; empty if nothing is wrong."""
     found: Objects = []
     for name, value in obj.items():
         if name not in {"apiVersion", "kind", "metadata"}:
@@ -108,17 +108,17 @@ def schema_causes(structural: Structural, obj: Object) -> Objects:
     found += _object(_without_properties(structural.raw), obj, "")
     found += _combined(structural.raw, obj, "")
     found += _restricted_metadata(structural, obj)
-    found += structure_causes(structural, obj, "", root=True)
+    found += _structure_causes(structural, obj, "", root=True)
     return found
 
 
-def status_causes(structural: Structural, obj: Object) -> Objects:
+def _status_causes(structural: Structural, obj: Object) -> Objects:
     """The same for a write to status alone: messages name fields from status on."""
     node = structural.properties.get("status")
     found: Objects = []
     if node is not None and "status" in obj:
         found += [_in_status(each) for each in _value(node.raw, obj["status"], "")]
-    return [*found, *structure_causes(structural, obj, "", root=True)]
+    return [*found, *_structure_causes(structural, obj, "", root=True)]
 
 
 def _in_status(found: Object) -> Object:
@@ -219,7 +219,7 @@ def _string(schema: Mapping[str, Any], value: str, where: str) -> Objects:
         return [
             invalid_value(where, value, f"{where} in body should be at least {least} chars long")
         ]
-    if pattern and not matches(pattern, value):
+    if pattern and not _matches(pattern, value):
         return [invalid_value(where, value, f"{where} in body should match '{pattern}'")]
     return []
 
@@ -279,11 +279,8 @@ def _object(schema: Mapping[str, Any], value: Object, where: str) -> Objects:
     if most is not None and len(value) > most:
         return [_too_many(where, len(value), most)]
     prefix = f"{where}." if where else ""
-    found = [
-        required(f"{prefix}{name}")
-        for name in schema.get("required") or ()
-        if name not in value
-    ]  # fmt: skip
+    missing = [name for name in schema.get("required") or () if name not in value]
+    found = [required(f"{prefix}{name}") for name in missing]
     properties = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     for name, below in value.items():
@@ -328,7 +325,7 @@ def _format(schema: Mapping[str, Any], value: Any, where: str) -> Objects:
     name, kind = schema.get("format"), schema.get("type")
     if not isinstance(value, str):
         return _integer_format(name, kind, value, where)
-    if kind != "string" or has_format(str(name), value):
+    if kind != "string" or _has_format(str(name), value):
         return []
     text = f"Invalid value: {shown(value)}: {where} in body must be of type {name}: {shown(value)}"
     return [cause("FieldValueTypeInvalid", text, where)]
@@ -348,7 +345,7 @@ def _integer_format(name: Any, kind: Any, value: Any, where: str) -> Objects:
     return [cause("FieldValueInvalid", text, "<nil>")]
 
 
-def structure_causes(
+def _structure_causes(
     node: Structural, value: Any, where: str, *, root: bool = False
 ) -> Iterator[Object]:
     """What is wrong with ``value`` by this node and those below it."""
@@ -356,14 +353,14 @@ def structure_causes(
         if node.list_type in {"set", "map"}:
             yield from _repeated(node, value, where)
         for index, item in enumerate(value):
-            yield from structure_causes(node.items, item, f"{where}[{index}]")
+            yield from _structure_causes(node.items, item, f"{where}[{index}]")
     elif isinstance(value, dict):
         if node.embedded and not root:
             yield from _embedded(value, where)
         for name, below in value.items():
             inner = node.properties.get(name) or node.additional
             if inner is not None and isinstance(below, (dict, list)):
-                yield from structure_causes(inner, below, f"{where}.{name}" if where else name)
+                yield from _structure_causes(inner, below, f"{where}.{name}" if where else name)
 
 
 def _repeated(node: Structural, items: list[Any], where: str) -> Iterator[Object]:
@@ -390,13 +387,13 @@ def _embedded(value: Object, where: str) -> Iterator[Object]:
             yield invalid_value(f"{where}.{name}", given, why)
 
 
-Check = Callable[[str], object]
+_Check = Callable[[str], object]
 
 
-def has_format(name: str, value: str) -> bool:
+def _has_format(name: str, value: str) -> bool:
     """Whether ``value`` is of the format; rather too lenient than too strict.
 
-    >>> has_format("ipv4", "10.0.0.1"), has_format("ipv4", "10.0.0"), has_format("color", "x")
+    >>> _has_format("ipv4", "10.0.0.1"), _has_format("ipv4", "10.0.0"), _has_format("color", "x")
     (True, False, True)
     """
     check = _FORMATS.get(name)
@@ -408,13 +405,13 @@ def has_format(name: str, value: str) -> bool:
         return False
 
 
-def _fully(pattern: str) -> Check:
+def _fully(pattern: str) -> _Check:
     compiled = re.compile(pattern)
     return lambda value: compiled.fullmatch(value) is not None
 
 
 _UNIT = r"\s*(?:ns|us|µs|ms|s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)"
-_FORMATS: dict[str, Check] = {
+_FORMATS: dict[str, _Check] = {
     "date-time": is_date_time,
     "datetime": is_date_time,
     "date": _fully(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"),
@@ -429,8 +426,13 @@ _FORMATS: dict[str, Check] = {
 }
 
 
-def matches(pattern: str, value: str) -> bool:
-    """Whether a Go pattern is found in a text."""
+def _matches(pattern: str, value: str) -> bool:
+    """Whether a Go pattern is found in a text.
+
+    Unlike the server's engine, ``re`` can backtrack for very long: patterns come from the
+    author of the CRD, and are trusted as much. A pattern that ``re`` does not know is not
+    checked.
+    """
     compiled = compiled_pattern(pattern)
     return compiled is None or compiled.search(value) is not None
 
@@ -443,7 +445,9 @@ def compiled_pattern(pattern: str) -> re.Pattern[str] | None:
         translated = translated.replace(f"[:{name}:]", members)
     translated = re.sub(r"(?<!\\)((?:\\\\)*)\$(?=\)|\||$)", r"\1\\Z", translated)
     try:
-        with warnings.catch_warnings():  # what may change in Python's patterns is no concern here
+        with (
+            warnings.catch_warnings()
+        ):  # a warning about the future of Python's patterns is no concern here
             warnings.simplefilter("ignore")
             return re.compile(translated, re.ASCII)
     except (re.error, RecursionError, OverflowError):
@@ -451,6 +455,12 @@ def compiled_pattern(pattern: str) -> re.Pattern[str] | None:
 
 
 _POSIX = {
-    "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z",
-    "space": r"\s", "word": r"\w", "xdigit": "0-9A-Fa-f",
-}  # fmt: skip
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "alnum": "a-zA-Z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "space": r"\s",
+    "word": r"\w",
+    "xdigit": "0-9A-Fa-f",
+}

@@ -108,7 +108,7 @@ _SPECIAL: dict[tuple[str, str, str], Callable[[Object], str]] = {
 """Fields of built-ins whose text is not simply the value at the path of that name."""
 
 
-FIELDS = ("object.metadata.uid", "object.metadata.namespace")
+_FIELDS = ("object.metadata.uid", "object.metadata.namespace")
 _END = 1 << 64
 
 
@@ -121,7 +121,7 @@ class ShardRange:
     end: int
 
 
-ShardRanges = tuple[ShardRange, ...]
+_ShardRanges = tuple[ShardRange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +129,11 @@ class ShardSelector:
     """Ranges over one field; an object in any of them is selected."""
 
     text: str
-    ranges: ShardRanges
+    ranges: _ShardRanges
 
     def matches(self, version: Version) -> bool:
         """Whether the object's hash lies in the shard."""
-        if self.ranges[0].field == FIELDS[0]:
+        if self.ranges[0].field == _FIELDS[0]:
             hashed = fnv1a(version.object["metadata"].get("uid", ""))
         else:
             hashed = fnv1a(version.key.namespace)
@@ -258,8 +258,8 @@ def _ranges(node: _Node) -> Iterator[ShardRange]:
     if len(node.parts) != 3:
         raise _refused(f"shardRange() requires exactly 3 arguments, got {len(node.parts)}")
     field, low, high = node.parts
-    if field.text not in FIELDS:
-        raise _refused(f'unsupported field path "{field.text}"; supported: {", ".join(FIELDS)}')
+    if field.text not in _FIELDS:
+        raise _refused(f'unsupported field path "{field.text}"; supported: {", ".join(_FIELDS)}')
     start, end = _bound("hexStart", low), _bound("hexEnd", high)
     if start >= end:
         raise _refused(f"shard range start 0x{start:016x} must be less than end 0x{end:016x}")

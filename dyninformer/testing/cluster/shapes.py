@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from dyninformer.testing.cluster.causes import shown
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.structural import Structural
 
-Keys = tuple[str, ...]
+_Keys = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a value merges. The default is that of data nobody described.
+    """How a value merges. The default is that of data without a schema.
 
     Maps merge field by field unless they are ``atomic``. A list with ``keys`` merges item
     by item; one that ``is_set`` merges by value; any other is replaced as a whole.
     """
 
-    keys: Keys = ()
+    keys: _Keys = ()
     is_set: bool = False
     atomic: bool = False
     key_defaults: tuple[tuple[str, str], ...] = ()
@@ -59,12 +60,12 @@ class _SchemaShape(Shape):
 @dataclass(frozen=True, slots=True)
 class _RootShape(_SchemaShape):
     def field(self, name: str) -> Shape:
-        return METADATA if name == "metadata" else _SchemaShape.field(self, name)
+        return _METADATA if name == "metadata" else _SchemaShape.field(self, name)
 
 
 @dataclass(frozen=True, slots=True)
 class _TypedShape(Shape):
-    """Kubernetes' own types, told by the names of their fields."""
+    """A shape of Kubernetes' own types, known by the names of their fields."""
 
     where: str = ""
 
@@ -115,7 +116,7 @@ _LISTS: Mapping[str, Shape] = {
 _REFERENCES = frozenset({"ownerReferences", "imagePullSecrets", "secrets"})
 """Lists whose items have one owner each, not one for each field."""
 
-METADATA: Final[Shape] = _TypedShape(where="metadata")
+_METADATA: Final[Shape] = _TypedShape(where="metadata")
 
 
 def shape_of(resource: Resource) -> Shape:
@@ -123,6 +124,16 @@ def shape_of(resource: Resource) -> Shape:
     if resource.builtin:
         return _TypedShape()
     return _RootShape(node=resource.structural)
+
+
+def item_element(item: Any, shape: Shape) -> str:
+    """How a list names its item."""
+    if not shape.keys:
+        return f"v:{shown(item)}"
+    defaults = dict(shape.key_defaults)
+    item = item if isinstance(item, dict) else {}
+    keys = {key: item.get(key, defaults.get(key)) for key in shape.keys}
+    return f"k:{shown(keys)}"
 
 
 def _of_schema(node: Structural) -> Shape:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from dyninformer.testing.cluster import events
@@ -22,21 +21,21 @@ class Strategy:
     """The rules of a kind. This one, of most built-ins and all custom resources, has none."""
 
     blank: ClassVar[Object] = {"metadata": {}}
-    """The containers that every object of the kind has: nobody owns them for making them."""
+    """The containers that every object of the kind has: creating them makes no manager an owner."""
     write_only: ClassVar[tuple[str, ...]] = ()
-    """Fields that reading turns into others: an apply's manager owns them as it wrote them."""
+    """Fields that reading turns into others: the manager of an apply owns them as it wrote them."""
 
     def defaults(self, obj: Object) -> Object:
-        """What reading the object fills in; its writer owns it."""
+        """The object with the defaults that reading fills in; its writer owns them."""
         return obj
 
     def prepare(self, obj: Object, before: Object | None) -> Object:
-        """What the server adds of itself, on a create (``before`` None) or an update."""
+        """The object with what the server adds on a create (``before`` None) or an update."""
         del before
         return obj
 
     def causes(self, obj: Object, before: Object | None) -> Objects:
-        """What is wrong with the object beyond its schema."""
+        """What is wrong with the object apart from its schema."""
         del obj, before
         return []
 
@@ -58,12 +57,9 @@ class _Defaulting(_Builtin):
         return {**obj, "spec": {**self._spec, **(spec or {})}}
 
 
-class _Pod(_Builtin):
-    def prepare(self, obj: Object, before: Object | None) -> Object:
-        return obj if before is not None else {**obj, "status": {"phase": "Pending"}}
+class _Pending(_Builtin):
+    """A pod or a volume begins in the phase Pending."""
 
-
-class _Volume(_Builtin):
     def prepare(self, obj: Object, before: Object | None) -> Object:
         return obj if before is not None else {**obj, "status": {"phase": "Pending"}}
 
@@ -105,17 +101,19 @@ class _Role(Strategy):
 
 
 class _Binding(Strategy):
-    """Whoever is no ServiceAccount, and the role, are of RBAC's group."""
+    """The role is of RBAC's group, and so is every subject except ServiceAccounts."""
 
     def defaults(self, obj: Object) -> Object:
         ref = obj.get("roleRef") or {}
-        subjects = [
-            {"kind": each["kind"], "apiGroup": _RBAC, **each}
-            if each.get("kind") in {"User", "Group"} else each
-            for each in obj.get("subjects") or ()
-        ]  # fmt: skip
+        subjects = [_with_api_group(each) for each in obj.get("subjects") or ()]
         found = {**obj, "roleRef": {**ref, "apiGroup": ref.get("apiGroup") or _RBAC}}
         return {**found, "subjects": subjects} if subjects else found
+
+
+def _with_api_group(subject: Object) -> Object:
+    if subject.get("kind") not in {"User", "Group"}:
+        return subject
+    return {"kind": subject["kind"], "apiGroup": _RBAC, **subject}
 
 
 class _CoreEvent(Strategy):
@@ -149,10 +147,8 @@ class _Crd(_Builtin):
         head = {field: spec[field] for field in ("group",) if field in spec}
         scope = {field: spec[field] for field in ("scope",) if field in spec}
         kept = {field: True for field in ("preserveUnknownFields",) if spec.get(field)}
-        full = {
-            **head, "names": names, **scope, "versions": versions, "conversion": conversion, **kept
-        }  # fmt: skip
-        return {**obj, "spec": full}
+        lists = {"versions": versions, "conversion": conversion}
+        return {**obj, "spec": {**head, "names": names, **scope, **lists, **kept}}
 
     def prepare(self, obj: Object, before: Object | None) -> Object:
         stored = list((before or {}).get("status", {}).get("storedVersions") or ())
@@ -173,14 +169,12 @@ class _Crd(_Builtin):
         return crd_causes(obj) if before is None else crd_update_causes(obj, before)
 
     def _version(self, version: Object) -> Object:
-        """Whether it is served and stored is always said."""
+        """The version with ``served`` and ``storage``, which are always there."""
         found = {"name": version.get("name", ""), **version}
         return {**found, "served": bool(found.get("served")), "storage": bool(found.get("storage"))}
 
 
-_BARE_STATUS: Final[Object] = {
-    "conditions": None, "acceptedNames": {"plural": "", "kind": ""}
-}  # fmt: skip
+_BARE_STATUS: Final[Object] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
 _NONE: Final = Strategy()
 _TYPED: Final = _Builtin()
 _STRATEGIES: Final[dict[GroupResource, Strategy]] = {
@@ -193,9 +187,9 @@ _STRATEGIES: Final[dict[GroupResource, Strategy]] = {
     GroupResource(_RBAC, "clusterroles"): _Role(),
     GroupResource(_RBAC, "rolebindings"): _Binding(),
     GroupResource(_RBAC, "clusterrolebindings"): _Binding(),
-    GroupResource("", "pods"): _Pod(),
-    GroupResource("", "persistentvolumes"): _Volume(),
-    GroupResource("", "persistentvolumeclaims"): _Volume(),
+    GroupResource("", "pods"): _Pending(),
+    GroupResource("", "persistentvolumes"): _Pending(),
+    GroupResource("", "persistentvolumeclaims"): _Pending(),
     GroupResource("", "services"): _Defaulting(type="ClusterIP", sessionAffinity="None"),
     GroupResource("", "replicationcontrollers"): _Defaulting(replicas=1),
     GroupResource("apps", "deployments"): _Defaulting(replicas=1),
@@ -204,8 +198,6 @@ _STRATEGIES: Final[dict[GroupResource, Strategy]] = {
     GroupResource("batch", "jobs"): _Defaulting(suspend=False),
     GroupResource("batch", "cronjobs"): _Defaulting(suspend=False, concurrencyPolicy="Allow"),
 }
-
-StrategyOf = Callable[[Resource], Strategy]
 
 
 def strategy_of(resource: Resource) -> Strategy:

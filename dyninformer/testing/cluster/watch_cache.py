@@ -55,10 +55,10 @@ class ReadSettings:
     """False is --watch-cache=false: everything is read from the log itself."""
 
 
-class Change:
-    """One write, with the state it replaced: enough to tell enter from leave.
+class CacheEvent:
+    """One write and the state it replaced: from both, a selector's watch tells enter from leave.
 
-    It holds the old state itself, because the log lets it go at compaction.
+    It holds the old state itself, because the log drops it at compaction.
     """
 
     __slots__ = ("_left", "at", "previous", "version")
@@ -71,7 +71,7 @@ class Change:
 
     @property
     def left(self) -> Version:
-        """What a selector's watch is told of an object that left: its old content, at this RV."""
+        """What a selector's watch gets for an object that left: its old content, at this RV."""
         if self._left is None:
             assert self.previous is not None  # noqa: S101 - only what was there can leave
             old, revision = self.previous.object, self.version.revision
@@ -83,9 +83,9 @@ class Change:
 
 
 class Listener(Protocol):
-    """Who hears a cache's events: the watches that share one view of it."""
+    """A recipient of a cache's events: the watches that share one view of it."""
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: CacheEvent) -> None:
         """A write has happened."""
 
     def ending(self) -> None:
@@ -96,7 +96,7 @@ class TooOldError(DynInformerError):
     """A watch asks for events that are forgotten; its text is the server's."""
 
 
-Listeners = dict[object, Listener]
+_Listeners = dict[object, Listener]
 
 
 class WatchCache:
@@ -111,37 +111,37 @@ class WatchCache:
         self.filled_at: int | None = None
         self.ends_at: float | None = None
         """When its watches end; None while it serves."""
-        self.listeners: Listeners = {}
-        """By whatever tells their views apart. An empty listener takes itself out."""
+        self.listeners: _Listeners = {}
+        """By the view that each shows. A listener without watches takes itself out."""
         self._log = log
         self._clock = clock
         self._settings = settings
-        self._window: deque[Change] = deque()
+        self._window: deque[CacheEvent] = deque()
         self._forgotten = 0
         self._ready_at = 0.0
-        self._unhear: Callable[[], None] | None = None
+        self._stop_listening: Callable[[], None] | None = None
 
     def touch(self) -> bool:
-        """A request has come: start to fill the cache if it is cold. Whether it can serve."""
+        """Begin to fill a cold cache, as the first request does; returns whether it can serve."""
         if self.filled_at is None:
             self.filled_at = self._forgotten = self.revision = self._log.revision
             self._ready_at = self._clock.now()
             if self._settings.watch_cache:
                 self._ready_at += self._settings.warm_up
-            self._unhear = self._log.listen(self.collection, self._heard)
+            self._stop_listening = self._log.listen(self.collection, self._on_write)
         return self.ready
 
     @property
     def ready(self) -> bool:
-        """Warm: filled, and the time that takes has passed."""
+        """Whether the cache is warm: it was filled, and the time that filling takes has passed."""
         return self.filled_at is not None and self._clock.now() >= self._ready_at
 
     def progress(self) -> None:
         """The cache learns the log's revision, as from etcd's progress notification."""
-        if self.filled_at is not None and self._unhear is not None:
+        if self.filled_at is not None and self._stop_listening is not None:
             self.revision = self._log.revision
 
-    def since(self, revision: int) -> Iterable[Change]:
+    def since(self, revision: int) -> Iterable[CacheEvent]:
         """The events above ``revision``; raises TooOldError if some are forgotten."""
         if not self._settings.watch_cache:
             return self._of_log(revision)
@@ -155,32 +155,33 @@ class WatchCache:
             self._window.popleft()
         self._forgotten = max(self._forgotten, min(revision, self._log.revision))
 
-    def retire(self, *, after: float, deaf: bool) -> None:
-        """End all watches in ``after`` seconds; ``deaf`` ones hear of nothing until then."""
+    def retire(self, *, after: float, silent: bool) -> None:
+        """End all watches in ``after`` seconds; if ``silent``, they get no events until then."""
         self.ends_at = self._clock.now() + after
-        if deaf or not self.listeners:
-            self._stop_hearing()
+        if silent or not self.listeners:
+            self._stop_following()
         for listener in tuple(self.listeners.values()):
             listener.ending()
 
-    def _of_log(self, revision: int) -> list[Change]:
+    def _of_log(self, revision: int) -> list[CacheEvent]:
         try:
-            return [Change(version, 0.0) for version in self._log.since(self.collection, revision)]
+            found = self._log.since(self.collection, revision)
         except CompactedError:
             raise TooOldError("The resourceVersion for the provided watch is too old.") from None
+        return [CacheEvent(version, 0.0) for version in found]
 
-    def _stop_hearing(self) -> None:
-        if self._unhear is not None:
-            self._unhear()
-            self._unhear = None
+    def _stop_following(self) -> None:
+        if self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
 
-    def _heard(self, version: Version) -> None:
+    def _on_write(self, version: Version) -> None:
         now = self._clock.now()
         if self.ends_at is not None and (now >= self.ends_at or not self.listeners):
-            self._stop_hearing()
+            self._stop_following()
             return
         self.revision = version.revision
-        change = Change(version, now)
+        change = CacheEvent(version, now)
         self._window.append(change)
         self._evict(now)
         for listener in tuple(self.listeners.values()):
@@ -204,11 +205,11 @@ class WatchCaches:
         self.log = log
         self.clock = clock
         self.settings = settings or ReadSettings()
-        self._random = Random(seed)  # noqa: S311 - spreads timeouts; a seed must repeat them
+        self._random = Random(seed)  # noqa: S311 - it spreads timeouts, and a seed must repeat them
         self._caches: dict[GroupResource, WatchCache] = {}
 
     def of(self, collection: GroupResource) -> WatchCache:
-        """The cache that serves a collection now, cold if nobody asked for it yet."""
+        """The cache that serves a collection now; it is cold before the first request."""
         found = self._caches.get(collection)
         if found is None:
             found = WatchCache(self.log, collection, self.clock, self.settings)
@@ -221,20 +222,20 @@ class WatchCaches:
             cache.progress()
 
     def rebuild(self, collection: GroupResource) -> None:
-        """The CRD's spec changed: a cold cache; open watches go on for a second, then end."""
-        self._replace(collection, deaf=False)
+        """The CRD's spec changed: a cold cache serves it; open watches end in a second."""
+        self._replace(collection, silent=False)
         for version in self.log.items(collection):
             version.encoded.clear()  # what was encoded for the old spec is not asked for again
 
     def drop(self, collection: GroupResource) -> None:
-        """The CRD has gone: open watches hear nothing more, and end in a second."""
-        self._replace(collection, deaf=True)
+        """The CRD has gone: open watches get no more events, and end in a second."""
+        self._replace(collection, silent=True)
 
     def reset_all(self) -> None:
         """The server restarted, or the log restored: watches have ended, caches are cold."""
         caches, self._caches = self._caches, {}
         for cache in caches.values():
-            cache.retire(after=0.0, deaf=True)
+            cache.retire(after=0.0, silent=True)
 
     def forget_events(self, revision: int) -> None:
         """Watches from below ``revision`` are now too old (on the real server: by time alone)."""
@@ -243,23 +244,21 @@ class WatchCaches:
                 cache.forget(revision)
 
     def timeout(self, asked: int | None) -> float:
-        """How many seconds a watch lives that asked for so many; 0 is "as the server likes"."""
+        """How many seconds a watch lives; ``asked`` is its timeoutSeconds, 0 or None for none."""
         if asked:
             return float(asked)
         return self.settings.min_request_timeout * (1 + self._random.random())
 
-    def _replace(self, collection: GroupResource, *, deaf: bool) -> None:
+    def _replace(self, collection: GroupResource, *, silent: bool) -> None:
         cache = self._caches.pop(collection, None)
         if cache is not None:
-            cache.retire(after=self.settings.end_after_rebuild, deaf=deaf)
+            cache.retire(after=self.settings.end_after_rebuild, silent=silent)
 
 
 def cold_cache() -> ApiError:
     """The 429 of a collection whose cache is not filled yet."""
-    return ApiError(
-        429, "TooManyRequests", "storage is (re)initializing",
-        details={"retryAfterSeconds": 1}, retry_after=1,
-    )  # fmt: skip
+    message, details = "storage is (re)initializing", {"retryAfterSeconds": 1}
+    return ApiError(429, "TooManyRequests", message, details=details, retry_after=1)
 
 
 def too_large(revision: int, caches: WatchCaches) -> ApiError:
@@ -271,7 +270,6 @@ def too_large(revision: int, caches: WatchCaches) -> ApiError:
     message = f"Timeout: Too large resource version: {revision}, current: {caches.log.revision}"
     if not settings.watch_cache:
         return ApiError(504, "Timeout", message, details=details)
-    return ApiError(
-        504, "Timeout", message, details={**details, "retryAfterSeconds": 1}, retry_after=1,
-        delay=settings.freshness_wait,
-    )  # fmt: skip
+    details["retryAfterSeconds"] = 1
+    delay = settings.freshness_wait
+    return ApiError(504, "Timeout", message, details=details, retry_after=1, delay=delay)

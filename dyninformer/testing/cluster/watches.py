@@ -16,7 +16,7 @@ from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.selection import Selection
 from dyninformer.testing.cluster.watch_cache import (
-    Change,
+    CacheEvent,
     TooOldError,
     WatchCache,
     WatchCaches,
@@ -49,18 +49,18 @@ class Reader(Protocol):
 
     position: Line
 
-    def told(self) -> None:
+    def notify(self) -> None:
         """There is something new to take."""
 
-    def behind(self) -> None:
+    def fall_behind(self) -> None:
         """It is further behind than a reader should be; called with each further line."""
 
 
-Readers = dict[Reader, None]
+_Readers = dict[Reader, None]
 
 
 class Channel:
-    """The chain of one view, and who reads it. It registers itself while it has readers."""
+    """The chain of one view, and its readers. It registers itself while it has any."""
 
     def __init__(
         self,
@@ -76,19 +76,19 @@ class Channel:
         self._representation = representation
         self._selection = selection
         self._max_count, self._max_size = bounds
-        self._readers: Readers = {}
+        self._readers: _Readers = {}
 
     @property
     def _key(self) -> tuple[Resource, Representation, Selection]:
         return self._resource, self._representation, self._selection
 
     def shared(self) -> Channel:
-        """The channel of an equal view that is already read, else this one."""
+        """The channel of an equal view that already has readers, else this one."""
         found = self.cache.listeners.get(self._key)
         return found if isinstance(found, Channel) else self
 
     def join(self, reader: Reader) -> None:
-        """``reader`` hears of every line from now on."""
+        """``reader`` gets every line from now on."""
         self.cache.listeners[self._key] = self
         self._readers[reader] = None
 
@@ -105,8 +105,8 @@ class Channel:
             and tail.size - position.size <= self._max_size
         )
 
-    def event(self, change: Change) -> tuple[str, Version] | None:
-        """What a change is to this view: None if it is nothing."""
+    def event(self, change: CacheEvent) -> tuple[str, Version] | None:
+        """The type and the object that this view shows of a change; None if it shows nothing."""
         version, previous = change.version, change.previous
         matches, resource = self._selection.matches, self._resource
         was = previous is not None and matches(previous, resource)
@@ -116,8 +116,8 @@ class Channel:
             return ("MODIFIED" if was else "ADDED"), version
         return ("DELETED", change.left) if was else None
 
-    def changed(self, change: Change) -> None:
-        """Frame the change, if the view shows it, and tell the readers."""
+    def changed(self, change: CacheEvent) -> None:
+        """Frame the change, if the view shows it, and notify the readers."""
         event = self.event(change)
         if event is None:
             return
@@ -126,20 +126,20 @@ class Channel:
         line = Line(kind, version, data, self.tail)
         self.tail.next = self.tail = line
         for reader in tuple(self._readers):
-            reader.told()
+            reader.notify()
             if not self.keeps_up(reader.position):
-                reader.behind()
+                reader.fall_behind()
 
     def ending(self) -> None:
         """The cache ends its watches: their deadlines have moved."""
         for reader in tuple(self._readers):
-            reader.told()
+            reader.notify()
 
 
 _BEFORE_THE_END = (2.2, 1.1)  # seconds before a watch's timeout at which it gets a bookmark
 _POLL = 0.1  # seconds between two looks whether a future resourceVersion has been reached
 
-HEADERS: Headers = (("Cache-Control", "no-cache, private"), ("Content-Type", "application/json"))
+_HEADERS: Headers = (("Cache-Control", "no-cache, private"), ("Content-Type", "application/json"))
 
 
 def open_watch(
@@ -155,8 +155,8 @@ def open_watch(
     return Watch(caches, resource, namespace, options, representation)
 
 
-def _nobody() -> None:
-    """The carrier has not come yet."""
+def _ignore() -> None:
+    """No connection sends this watch yet."""
 
 
 def _error_and_end(error: ApiError) -> Iterator[bytes | None]:
@@ -165,13 +165,13 @@ def _error_and_end(error: ApiError) -> Iterator[bytes | None]:
 
 
 class Watch:
-    """A `messages.Stream`. It renders nothing that another watch of its view has rendered.
+    """A `messages.Stream`. What one watch of a view has rendered, no other renders again.
 
     First it sends its backlog (initial events, or the replay from a resourceVersion),
     made while it is taken; then the lines of its channel as they come.
     """
 
-    headers = HEADERS
+    headers = _HEADERS
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class Watch:
         options: ListOptions,
         representation: Representation,
     ) -> None:
-        self.on_ready: Callable[[], None] = _nobody
+        self.on_ready: Callable[[], None] = _ignore
         self.ended = False
         self._caches = caches
         self._cache = caches.of(resource.collection)
@@ -194,11 +194,11 @@ class Watch:
         channel = Channel(self._cache, resource, representation, self._selection, bounds)
         self._channel = channel.shared()
         self.position: Line = self._channel.tail
-        self._cut: Line | None = None
+        self._end_line: Line | None = None
         self._behind_since: float | None = None
-        self._told = True  # the first take has something to do
-        self._first = representation.first_line_differs
-        self._floor = 0
+        self._notified = True  # the first take has something to do
+        self._is_first_line = representation.first_line_differs
+        self._start_revision = 0
         self._opened = now = caches.clock.now()
         self._times_out = now + caches.timeout(options.timeout_seconds)
         self._waits_until: float | None = None
@@ -207,14 +207,14 @@ class Watch:
         self._schedule_bookmark(now)
         self._begin(now)
 
-    # What the carrier calls.
+    # What the connection that sends it calls.
 
     @property
     def deadline(self) -> float | None:
         """The next moment at which there is something to do by itself."""
         if self.ended:
             return None
-        if self._told:
+        if self._notified:
             return self._opened
         moments = [self._times_out]
         if self._bookmark_at is not None:
@@ -227,7 +227,7 @@ class Watch:
 
     def take(self, limit: int = 1 << 18) -> list[bytes]:
         """As `messages.Stream` says."""
-        self._told = False
+        self._notified = False
         now = self._caches.clock.now()
         if self.ended or now >= self._times_out:
             self._end()
@@ -238,9 +238,9 @@ class Watch:
         if self._waits_until is None:
             full = self._take_backlog(out, limit) or self._take_lines(out, limit)
             if full:
-                self._told = True
+                self._notified = True
             elif not self.ended:
-                self._at_rest(out, now)
+                self._when_idle(out, now)
         return out
 
     def close(self) -> None:
@@ -249,22 +249,22 @@ class Watch:
 
     # What the channel calls.
 
-    def told(self) -> None:
-        """Wake the carrier, once until it takes."""
-        if not self._told:
-            self._told = True
+    def notify(self) -> None:
+        """Wake the connection, once until it takes."""
+        if not self._notified:
+            self._notified = True
             self.on_ready()
 
-    def behind(self) -> None:
+    def fall_behind(self) -> None:
         """Cut the reader off here if it has been behind for too long."""
         now = self._caches.clock.now()
         if self._behind_since is None:
             self._behind_since = now
         elif now - self._behind_since >= self._caches.settings.slow_reader_seconds:
-            self._cut = self._channel.tail
+            self._end_line = self._channel.tail
             self._channel.leave(self)
 
-    # How it begins.
+    # The beginning.
 
     def _begin(self, now: float) -> None:
         options, log = self._options, self._caches.log
@@ -279,23 +279,23 @@ class Watch:
                 self._begin_with_everything()
         elif not options.revision:
             self._caches.progress()
-            self._floor = self._cache.revision
+            self._start_revision = self._cache.revision
         else:
-            self._floor = options.revision
+            self._start_revision = options.revision
             self._backlog = self._replay(options.revision)
         if self._waits_until is None:
             self._channel.join(self)
 
     def _begin_with_everything(self) -> None:
-        """The state now; RV unset or ahead of the cache makes the cache learn the newest."""
+        """Begin with the state now; RV unset or ahead of the cache makes it learn the newest."""
         cache, asked = self._cache, self._options.revision
         if asked is None or asked > cache.revision:
             self._caches.progress()
-        self._floor = cache.revision
+        self._start_revision = cache.revision
         self._backlog = self._initial(cache.revision)
 
     def _still_waiting(self, now: float) -> bool:
-        """Whether the resourceVersion of the future is not there yet, nor given up."""
+        """Whether the watch still waits for a resourceVersion of the future."""
         asked = self._options.revision or 0
         if asked <= self._caches.log.revision:
             self._channel = self._channel.shared()
@@ -332,13 +332,13 @@ class Watch:
         events = [event for event in map(self._channel.event, changes) if event is not None]
         return (self._rendered(kind, version) for kind, version in events)
 
-    # How it goes on.
+    # The lines.
 
     def _rendered(self, kind: str, version: Version) -> bytes | None:
         return self._representation.event(kind, version, self._resource, first=self._take_first())
 
     def _take_first(self) -> bool:
-        first, self._first = self._first, False
+        first, self._is_first_line = self._is_first_line, False
         return first
 
     def _take_backlog(self, out: list[bytes], limit: int) -> bool:
@@ -357,29 +357,31 @@ class Watch:
     def _take_lines(self, out: list[bytes], limit: int) -> bool:
         """Whether ``out`` is full before all lines of the channel were taken."""
         line, size = self.position, sum(map(len, out))
-        while not self.ended and line.next is not None and size < limit and line is not self._cut:
+        while (
+            not self.ended and line.next is not None and size < limit and line is not self._end_line
+        ):
             line = line.next
             data = line.data
-            if self._first and line.version is not None:
+            if self._is_first_line and line.version is not None:
                 data = self._rendered(line.kind, line.version)
             if data is None:
                 self._end()
-            elif line.version is None or line.version.revision > self._floor:
+            elif line.version is None or line.version.revision > self._start_revision:
                 out.append(data)
                 size += len(data)
         self.position = line
         if self._channel.keeps_up(line):
             self._behind_since = None
-        return not self.ended and line.next is not None and line is not self._cut
+        return not self.ended and line.next is not None and line is not self._end_line
 
-    def _at_rest(self, out: list[bytes], now: float) -> None:
+    def _when_idle(self, out: list[bytes], now: float) -> None:
         """Everything has been taken: is it time to end, or for a bookmark?"""
         ends_at = self._cache.ends_at
-        if self._cut is not None or (ends_at is not None and now >= ends_at):
+        if self._end_line is not None or (ends_at is not None and now >= ends_at):
             self._end()
         elif self._bookmark_at is not None and now >= self._bookmark_at:
             self._schedule_bookmark(now)
-            if self._cache.revision > self._floor:
+            if self._cache.revision > self._start_revision:
                 line = self._representation.bookmark(
                     self._cache.revision, self._resource, first=self._take_first()
                 )

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from dyninformer.testing.cluster.lists import integer
+from dyninformer.testing.cluster.causes import unsupported
+from dyninformer.testing.cluster.lists import integer, truthy
 from dyninformer.testing.status import ApiError, bad_request, cause, invalid
 from dyninformer.types import Object, Objects
 
-Param = Callable[[str], str | None]
-OptionsKind = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
+_Param = Callable[[str], str | None]
+_OptionsKind = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
 
 APPLY: Final = "application/apply-patch+yaml"
 MERGE: Final = "application/merge-patch+json"
@@ -41,7 +42,7 @@ class WriteOptions:
 
     @property
     def manager(self) -> str:
-        """Who managedFields says it was: the field manager, else the user agent up to its "/"."""
+        """The name in managedFields: the field manager, else the user agent up to its "/"."""
         return self.field_manager or self.user_agent.partition("/")[0][:128] or "unknown"
 
     @property
@@ -51,7 +52,7 @@ class WriteOptions:
 
     @property
     def warns(self) -> bool:
-        """An unknown or repeated field is told of in a Warning header."""
+        """An unknown or repeated field earns a Warning header."""
         return self.field_validation in {"", "Warn"}
 
 
@@ -77,13 +78,13 @@ class WriteResult:
 
 
 def write_options(
-    kind: OptionsKind, param: Param, headers: Mapping[str, str], *, patch_type: str = ""
+    kind: _OptionsKind, param: _Param, headers: Mapping[str, str], *, patch_type: str = ""
 ) -> WriteOptions:
     """The options a request asks for; ApiError 422 (400 for a bad boolean) if they are wrong."""
     causes = _dry_run_causes(param)
     manager = param("fieldManager") or ""
     force = param("force") if kind == "PatchOptions" else None
-    forced = _boolean(force) if force is not None else False
+    forced = truthy(force)
     if patch_type == APPLY:
         if not manager:
             text = "Required value: is required for apply patch"
@@ -94,7 +95,7 @@ def write_options(
     causes += _manager_causes(manager)
     validation = param("fieldValidation") or ""
     if validation not in _VALIDATIONS:
-        causes.append(_unsupported("fieldValidation", f'"{validation}"', _VALIDATIONS))
+        causes.append(unsupported("fieldValidation", validation, _VALIDATIONS))
     if causes:
         raise invalid("meta.k8s.io", kind, "", causes)
     return WriteOptions(
@@ -106,13 +107,13 @@ def write_options(
     )
 
 
-def delete_options(param: Param, body: object) -> DeleteOptions:
+def delete_options(param: _Param, body: object) -> DeleteOptions:
     """The options of a DELETE: of its body, or of the query where there is no body."""
     given = _DeleteQuery(param) if body is None else _DeleteBody(body)
     causes = list(given.dry_run_causes)
     policy = given.propagation_policy
     if policy and policy not in _PROPAGATIONS:
-        causes.append(_unsupported("propagationPolicy", f'"{policy}"', (*_PROPAGATIONS, "nil")))
+        causes.append(unsupported("propagationPolicy", policy, (*_PROPAGATIONS, "nil")))
     if policy and given.orphan is not None:
         text = (
             "Invalid value: "
@@ -127,13 +128,13 @@ def delete_options(param: Param, body: object) -> DeleteOptions:
 
 
 class _DeleteQuery:
-    def __init__(self, param: Param) -> None:
+    def __init__(self, param: _Param) -> None:
         self.dry_run_causes = _dry_run_causes(param)
         self.dry_run = bool(param("dryRun"))
         self.propagation_policy = param("propagationPolicy")
-        integer(param("gracePeriodSeconds"))  # which no object here has a use for
+        integer(param("gracePeriodSeconds"))  # no object here has a use for it
         orphan = param("orphanDependents")
-        self.orphan = _boolean(orphan) if orphan is not None else None
+        self.orphan = truthy(orphan) if orphan is not None else None
         self.preconditions = DeleteOptions()
 
 
@@ -160,7 +161,7 @@ class _DeleteBody:
         )
 
 
-def _dry_run_causes(param: Param) -> Objects:
+def _dry_run_causes(param: _Param) -> Objects:
     value = param("dryRun")
     return _dry_run_values([value] if value else [])
 
@@ -170,7 +171,8 @@ def _dry_run_values(values: Iterable[str]) -> Objects:
     if all(value == "All" for value in found):
         return []
     listed = ", ".join(f'"{value}"' for value in found)
-    return [_unsupported("dryRun", f"[{listed}]", ("All",))]
+    text = f'Unsupported value: [{listed}]: supported values: "All"'
+    return [cause("FieldValueNotSupported", text, "dryRun")]
 
 
 def _manager_causes(manager: str) -> Objects:
@@ -181,17 +183,6 @@ def _manager_causes(manager: str) -> Objects:
         text = f'Invalid value: "{manager}": should only contain printable characters'
         return [cause("FieldValueInvalid", text, "fieldManager")]
     return []
-
-
-def _unsupported(where: str, value: str, supported: Iterable[str]) -> Object:
-    listed = ", ".join(f'"{each}"' for each in supported)
-    text = f"Unsupported value: {value}: supported values: {listed}"
-    return cause("FieldValueNotSupported", text, where)
-
-
-def _boolean(text: str) -> bool:
-    """Query booleans as the server reads them: everything but "false" and "0" is true."""
-    return text.lower() not in {"false", "0"}
 
 
 def wrong_patch_type(accepted: Iterable[str]) -> ApiError:

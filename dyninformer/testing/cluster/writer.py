@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class Writer:
-    """The one way in which objects of a cluster change. Owned by the cluster's thread.
+    """The one way in which requests change a cluster's objects. Owned by the cluster's thread.
 
     Each method either returns after its write, and whatever controllers do at once in
     answer to it, or raises an ApiError and has changed nothing.
@@ -88,7 +88,7 @@ class Writer:
                 draft = Draft(resource, obj, options, warnings, subresource)
                 return self._replace(draft, key)
 
-    def patch(  # noqa: PLR0917  what, where, how, with what: as a request says it
+    def patch(  # noqa: PLR0917  what, where, how, with what: in the order of a request
         self,
         resource: Resource,
         key: Key,
@@ -124,7 +124,7 @@ class Writer:
     def delete(self, resource: Resource, key: Key, options: DeleteOptions) -> Object:
         """Delete an object, or mark it until its finalizers are done with it.
 
-        Returns the Status of an object that has gone, else the object that stays for now.
+        Returns the Status of a deletion, or the object if it stays until then.
         """
         with self._cluster.writing():
             return delete(self._cluster, resource, self._live(resource, key), options)

@@ -38,7 +38,7 @@ class Draft:
     warnings: tuple[str, ...] = ()
     subresource: str = ""
     managed: ManagedFields | None = None
-    """Who owns the fields, if an apply has decided it already."""
+    """The owners of the fields, if an apply has decided them already."""
 
 
 def create(cluster: Cluster, draft: Draft, namespace: str) -> WriteResult:
@@ -49,12 +49,12 @@ def create(cluster: Cluster, draft: Draft, namespace: str) -> WriteResult:
         why = "create not allowed while custom resource definition is terminating"
         raise forbidden(resource.group, resource.plural, name, why)
     obj = placed(resource, draft.object, namespace)
-    if require_revision(obj) is not None and not options.dry_run:  # said by the store itself
+    if require_revision(obj) is not None and not options.dry_run:
         raise ApiError(500, None, "resourceVersion should not be set on objects to be created")
     require_size(options.size)
     if resource.namespaced:
         cluster.namespaces.require_open(resource, namespace, name)
-    obj = _new(cluster, draft, obj)
+    obj = _with_server_fields(cluster, draft, obj)
     _require_valid(draft, obj, None)
     metadata = obj["metadata"]
     key = Key(namespace, metadata["name"])
@@ -67,7 +67,7 @@ def create(cluster: Cluster, draft: Draft, namespace: str) -> WriteResult:
     return WriteResult(obj, 201, (*draft.warnings, *finalizer_warnings(metadata, {})))
 
 
-def _new(cluster: Cluster, draft: Draft, obj: Object) -> Object:
+def _with_server_fields(cluster: Cluster, draft: Draft, obj: Object) -> Object:
     """The object with what the server gives every new one."""
     resource = draft.resource
     strategy = strategy_of(resource)
@@ -82,7 +82,7 @@ def _new(cluster: Cluster, draft: Draft, obj: Object) -> Object:
         metadata["generation"] = 1
     given = metadata.pop("managedFields", ())
     obj = {**obj, "metadata": metadata}
-    if resource.status and resource.plural != "nodes":  # kubelets register with their status
+    if resource.status and resource.plural != "nodes":  # kubelets register nodes with their status
         obj.pop("status", None)
     managed = draft.managed
     if managed is None:
@@ -115,7 +115,7 @@ _STALE: Final = (
 )
 
 _SERVERS_OWN: Final = frozenset({"generation", "selfLink", "creationTimestamp"})
-"""What an update says of these is not even looked at."""
+"""An update's values of these are ignored."""
 
 
 def update(cluster: Cluster, draft: Draft, live: Version) -> WriteResult:
@@ -129,7 +129,7 @@ def update(cluster: Cluster, draft: Draft, live: Version) -> WriteResult:
     before = prepare_for_read(resource, live.object)
     if revision is not None and str(revision) != before["metadata"]["resourceVersion"]:
         raise conflict(resource.group, resource.plural, key.name, _STALE)
-    obj = _owned(cluster, draft, _carried(draft, before), before)
+    obj = _with_managed_fields(cluster, draft, _with_immutable_kept(draft, before), before)
     if draft.subresource != "finalize":
         obj = strategy_of(resource).prepare(obj, before)
     obj = _with_generation(resource, obj, before)
@@ -138,7 +138,7 @@ def update(cluster: Cluster, draft: Draft, live: Version) -> WriteResult:
     warnings = (*draft.warnings, *new)
     if _same(obj, before):
         return WriteResult(before, 200, warnings)
-    if _is_done(resource, obj):
+    if _can_go(resource, obj):
         if not options.dry_run:
             cluster.remove(resource.collection, key)
     elif not options.dry_run:
@@ -146,8 +146,8 @@ def update(cluster: Cluster, draft: Draft, live: Version) -> WriteResult:
     return WriteResult(obj, 200, warnings)
 
 
-def _carried(draft: Draft, before: Object) -> Object:
-    """The object with what an update of this kind cannot change taken from before."""
+def _with_immutable_kept(draft: Draft, before: Object) -> Object:
+    """The object as an update of this kind may change it; everything else is as before."""
     resource, obj = draft.resource, draft.object
     old = before["metadata"]
     if draft.subresource == "status":
@@ -173,7 +173,7 @@ def _carried(draft: Draft, before: Object) -> Object:
     return {**obj, "metadata": ordered(metadata)}
 
 
-def _owned(cluster: Cluster, draft: Draft, obj: Object, before: Object) -> Object:
+def _with_managed_fields(cluster: Cluster, draft: Draft, obj: Object, before: Object) -> Object:
     """The object with its managedFields brought up to date."""
     resource, managed = draft.resource, draft.managed
     metadata = dict(obj["metadata"])
@@ -193,8 +193,8 @@ def _owned(cluster: Cluster, draft: Draft, obj: Object, before: Object) -> Objec
     return {**obj, "metadata": ordered(metadata)}
 
 
-def _is_done(resource: Resource, obj: Object) -> bool:
-    """Whether nothing holds an object any more that is being deleted."""
+def _can_go(resource: Resource, obj: Object) -> bool:
+    """Whether an object that is being deleted has no finalizers left."""
     metadata = obj["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False
@@ -204,7 +204,7 @@ def _is_done(resource: Resource, obj: Object) -> bool:
 def _with_generation(resource: Resource, obj: Object, before: Object) -> Object:
     """The object, its generation one higher if what the generation counts has changed.
 
-    That is everything outside metadata, and outside status where status is apart.
+    That is everything outside metadata, and outside status where that is a subresource.
     """
     old = before["metadata"].get("generation")
     ignored = frozenset({"metadata", "status"} if resource.status else {"metadata"})
@@ -222,13 +222,13 @@ def _differ(one: Object, other: Object, ignored: frozenset[str]) -> bool:
 
 
 def _same(one: Object, other: Object) -> bool:
-    """Whether a write changes nothing; when managers last wrote is no change."""
+    """Whether a write changes nothing; the times of managers' writes do not count."""
     if _differ(one, other, frozenset({"metadata"})):
         return False
-    return _timeless(one["metadata"]) == _timeless(other["metadata"])
+    return _without_times(one["metadata"]) == _without_times(other["metadata"])
 
 
-def _timeless(metadata: Object) -> Object:
+def _without_times(metadata: Object) -> Object:
     entries = [
         {name: value for name, value in entry.items() if name != "time"}
         for entry in metadata.get("managedFields", ())
@@ -236,14 +236,14 @@ def _timeless(metadata: Object) -> Object:
     return {**metadata, "managedFields": entries}
 
 
-FOREGROUND: Final = "foregroundDeletion"
-ORPHAN: Final = "orphan"
+_FOREGROUND: Final = "foregroundDeletion"
+_ORPHAN: Final = "orphan"
 
 _UNDELETABLE: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
 def delete(cluster: Cluster, resource: Resource, live: Version, options: DeleteOptions) -> Object:
-    """Delete what ``live`` is, or mark it; the Status of what has gone, else what stays."""
+    """Delete an object, or mark it: the Status of a deletion, or the object that stays."""
     obj = prepare_for_read(resource, live.object)
     _check_preconditions(resource, obj, options)
     if resource.collection == NAMESPACES and live.key.name in _UNDELETABLE:
@@ -259,10 +259,10 @@ def delete(cluster: Cluster, resource: Resource, live: Version, options: DeleteO
         return _mark(cluster, live, obj, options, finalizers)
     if not options.dry_run:
         cluster.remove(live.collection, live.key)
-    return obj if resource.returns_deleted else gone(resource, obj)
+    return obj if resource.returns_deleted else _gone(resource, obj)
 
 
-def gone(resource: Resource, obj: Object) -> Object:
+def _gone(resource: Resource, obj: Object) -> Object:
     """The Status that says an object was deleted."""
     details: Object = {"name": obj["metadata"]["name"]}
     if resource.group:
@@ -297,11 +297,11 @@ def _check_preconditions(resource: Resource, obj: Object, options: DeleteOptions
 
 
 def _finalizers(metadata: Object, options: DeleteOptions) -> list[str]:
-    """What must be done before the object can go, the collector's part as asked for."""
+    """What must be done before the object can go, with the propagation that was asked for."""
     found = list(metadata.get("finalizers", ()))
-    asked = {"Foreground": FOREGROUND, "Orphan": ORPHAN}.get(options.propagation_policy or "")
+    asked = {"Foreground": _FOREGROUND, "Orphan": _ORPHAN}.get(options.propagation_policy or "")
     if options.propagation_policy is not None:
-        found = [each for each in found if each not in {FOREGROUND, ORPHAN} or each == asked]
+        found = [each for each in found if each not in {_FOREGROUND, _ORPHAN} or each == asked]
     if asked is not None and asked not in found:
         found.append(asked)
     return found

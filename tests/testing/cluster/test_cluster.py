@@ -8,7 +8,7 @@ import pytest
 
 from dyninformer.testing.api.lists import PlainJson
 from dyninformer.testing.clock import ManualClock
-from dyninformer.testing.cluster.cluster import BORN_NAMESPACES, COMPACTION_INTERVAL, Cluster
+from dyninformer.testing.cluster.cluster import COMPACTION_INTERVAL, INITIAL_NAMESPACES, Cluster
 from dyninformer.testing.cluster.lists import ListOptions
 from dyninformer.testing.cluster.log import CompactedError, GroupResource, Key
 from dyninformer.testing.cluster.watches import open_watch
@@ -46,7 +46,7 @@ def test_a_cluster_is_born_with_its_namespaces() -> None:
     """The four that every cluster has are there, Active, and may not be deleted."""
     cluster = Cluster(ManualClock())
     found = cluster.log.items(NAMESPACES)
-    assert tuple(version.key.name for version in found) == BORN_NAMESPACES
+    assert tuple(version.key.name for version in found) == INITIAL_NAMESPACES
     assert {version.object["status"]["phase"] for version in found} == {"Active"}
     small = SmallCluster()
     with pytest.raises(ApiError) as caught:
@@ -186,7 +186,7 @@ def test_a_reset_cluster_is_as_new() -> None:
     small.things()
     small.thing("a")
     small.cluster.reset()
-    assert names(small) == list(BORN_NAMESPACES)
+    assert names(small) == list(INITIAL_NAMESPACES)
     assert not small.serves("things", "wr.io")
     assert small.live(THINGS, "a", "ns1") is None
     small.add("namespaces", {"metadata": {"name": "ns1"}})

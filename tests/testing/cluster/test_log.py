@@ -86,12 +86,12 @@ def test_a_snapshot_asked_for_twice_is_the_same_one() -> None:
     """Pages of one list cost one snapshot, also when other collections are written meanwhile."""
     log = Log()
     log.append(WIDGETS, Key("", "a"), _obj())
-    first = log.snapshot(WIDGETS)
+    first = log.contents(WIDGETS)
     log.append(GroupResource("", "pods"), Key("ns", "p"), _obj())
-    assert log.snapshot(WIDGETS, at=log.revision) is first
+    assert log.contents(WIDGETS, at=log.revision) is first
     log.append(WIDGETS, Key("", "b"), _obj())
-    assert log.snapshot(WIDGETS) is not first
-    assert log.snapshot(WIDGETS, at=2) is first
+    assert log.contents(WIDGETS) is not first
+    assert log.contents(WIDGETS, at=2) is first
 
 
 def test_listeners_hear_each_write_of_their_collection_until_they_stop() -> None:
