@@ -404,7 +404,11 @@ class Entries:
             index.replace(key, old, values)
 
     def adopt(self, entries: ByNamespace, indexes: IndexList) -> None:
-        """Take over entries of keys that are not held, and their indexes, built apart."""
+        """Take over entries of keys that are not held, and their indexes, built apart.
+
+        None of them need be noted as written: a key that was held when an index was begun, and is
+        not held now, was noted when it was deleted.
+        """
         for namespace, added in entries.items():
             present = self.by_namespace.get(namespace)
             if present is None:
@@ -412,8 +416,6 @@ class Entries:
             else:
                 present.update(added)
             self.count += len(added)
-            if self._written is not None:
-                self._written.update(added)
         for index, added_index in zip(self._indexes, indexes, strict=True):
             index.absorb(added_index)
 
