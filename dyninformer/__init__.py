@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from dyninformer.controller import Controller
     from dyninformer.delivery.events import Change, Event, EventType
     from dyninformer.delivery.handlers import Registration
     from dyninformer.delivery.stream import EventStream
@@ -33,19 +32,22 @@ if TYPE_CHECKING:
         UnreachableError,
         WaitTimeoutError,
     )
-    from dyninformer.factory import DynamicSharedInformerFactory
+    from dyninformer.factory import (
+        DynamicSharedInformerFactory,
+        GenericInformer,
+        OpenInformer,
+        SyncResult,
+        open_informer,
+    )
     from dyninformer.follow import Follower
     from dyninformer.indexer import Indexer, Store
-    from dyninformer.informer import SharedIndexInformer
+    from dyninformer.informer import Controller, SharedIndexInformer
     from dyninformer.jsonpath import JSONPath, compound, jsonpath_index
     from dyninformer.lister import GenericLister, GenericNamespaceLister
     from dyninformer.metrics import Metrics
-    from dyninformer.opening import OpenInformer, open_informer
     from dyninformer.options import DROP, Drop, ListOptions, ResourceOptions
-    from dyninformer.registry import GenericInformer
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.transforms import strip
-    from dyninformer.syncing import SyncResult
     from dyninformer.watching.status import InformerState, InformerStatus
     from dyninformer.watching.trouble import InformerTrouble
 
@@ -102,7 +104,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Controller": "controller",
+    "Controller": "informer",
     "Discovery": "discovery",
     "PrinterColumn": "discovery",
     "ResolvedResource": "discovery",
@@ -132,10 +134,10 @@ _HOMES = {
     "UnreachableError": "errors",
     "WaitTimeoutError": "errors",
     "DynamicSharedInformerFactory": "factory",
-    "GenericInformer": "registry",
-    "OpenInformer": "opening",
-    "SyncResult": "syncing",
-    "open_informer": "opening",
+    "GenericInformer": "factory",
+    "OpenInformer": "factory",
+    "SyncResult": "factory",
+    "open_informer": "factory",
     "SharedIndexInformer": "informer",
     "GenericLister": "lister",
     "GenericNamespaceLister": "lister",

@@ -8,15 +8,17 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from dyninformer.discovery import Discovery
-from dyninformer.errors import StoppedError
+from dyninformer.errors import CacheSyncError, OptionsConflictError, StoppedError
 from dyninformer.follow import Follower, follow
-from dyninformer.informer import SharedIndexInformer
+from dyninformer.informer import Runtime, SharedIndexInformer
+from dyninformer.lister import GenericLister
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import (
     ListOptions,
@@ -26,10 +28,7 @@ from dyninformer.options import (
     checked_resync,
     options_from,
 )
-from dyninformer.registry import GenericInformer, Registry
 from dyninformer.resource import GroupVersionResource
-from dyninformer.shared import Shared
-from dyninformer.syncing import SyncResult, sync_error
 from dyninformer.threads import Deadline, Flag, in_forked_child, runs_for
 from dyninformer.types import Names
 from dyninformer.watching.status import InformerStatus
@@ -40,15 +39,16 @@ if TYPE_CHECKING:
 
     from dyninformer.delivery.events import Event
 
-__all__ = ["DynamicSharedInformerFactory", "GenericInformer", "Resource", "SyncResult"]
-
 _log = logging.getLogger("dyninformer")
-_EXIT_SECONDS = 5.0
+_EXIT_SECONDS: Final = 5.0
 
 Resource: TypeAlias = GroupVersionResource | str
 NewInformer: TypeAlias = "Callable[[DynamicClient, float], SharedIndexInformer]"
 Status: TypeAlias = dict[GroupVersionResource, InformerStatus]
 Followers: TypeAlias = tuple[Follower, ...]
+Make: TypeAlias = Callable[[GroupVersionResource, ResourceOptions], SharedIndexInformer]
+ByResource: TypeAlias = Mapping[GroupVersionResource, ResourceOptions]
+GenericInformers: TypeAlias = "list[GenericInformer]"
 
 
 class DynamicSharedInformerFactory:
@@ -83,7 +83,7 @@ class DynamicSharedInformerFactory:
         self._resync = checked_resync(resync)
         defaults = ResourceOptions(namespaces=namespace, resync=resync, transform=transform)
         by_resource = {_parsed(gvr): options for gvr, options in (resources or {}).items()}
-        self._shared = Shared.connect(
+        self._runtime = Runtime.connect(
             client, kubeconfig=kubeconfig, context=context, metrics=metrics or NO_METRICS
         )
         self._registry = Registry(
@@ -91,12 +91,12 @@ class DynamicSharedInformerFactory:
                 SharedIndexInformer,
                 None,
                 tweak_list_options=tweak_list_options,
-                shared=self._shared,
+                runtime=self._runtime,
             ),
             defaults=defaults,
             resources=by_resource,
         )
-        self._discovery = Discovery(self._shared.source)
+        self._discovery = Discovery(self._runtime.source)
         # Guards _followers, and _stopped's change. A signal handler that shuts down may come
         # while its own thread holds it, hence one that can be taken twice.
         self._lock = threading.RLock()
@@ -175,7 +175,7 @@ class DynamicSharedInformerFactory:
         begun = time.monotonic()
         result = self.wait_for_cache_sync(timeout)
         if not result:
-            raise sync_error(result, self.status(), time.monotonic() - begun)
+            raise _sync_error(result, self.status(), time.monotonic() - begun)
         return result
 
     def status(self) -> Status:
@@ -205,10 +205,10 @@ class DynamicSharedInformerFactory:
         follower = follow(
             self._registry,
             self._discovery,
-            self._shared.crds,
+            self._runtime.crds,
             patterns,
             on_event=on_event,
-            owner=self._shared.owner,
+            owner=self._runtime.owner,
             options=asked,
         )
         with self._lock:
@@ -221,12 +221,12 @@ class DynamicSharedInformerFactory:
     @property
     def client(self) -> DynamicClient:
         """A client for writes, with the same settings."""
-        return self._shared.source.writes_client
+        return self._runtime.source.writes_client
 
     @property
     def namespace(self) -> str:
         """The namespace that the kubeconfig's context, or the pod, is in; else "default"."""
-        return self._shared.source.namespace
+        return self._runtime.source.namespace
 
     @property
     def discovery(self) -> Discovery:
@@ -246,7 +246,7 @@ class DynamicSharedInformerFactory:
         that runs this factory's own code, nothing is waited for. Reads go on working.
         """
         self._signal()
-        if runs_for(self._shared.owner):
+        if runs_for(self._runtime.owner):
             return not self._left(0)
         left = self._left(timeout)
         if left:
@@ -294,7 +294,7 @@ class DynamicSharedInformerFactory:
             follower.close()
         for each in self._registry.all():
             each.informer.signal_stop()
-        self._shared.close()
+        self._runtime.close()
 
     def _left(self, timeout: float | None) -> Names:
         """What still runs, after at most so long."""
@@ -302,7 +302,7 @@ class DynamicSharedInformerFactory:
         ends = [
             *(each.wait_stopped for each in self._followers),
             *(each.informer.wait_stopped for each in self._registry.all()),
-            self._shared.wait_closed,
+            self._runtime.wait_closed,
         ]
         left: Names = []
         for wait in ends:
@@ -318,15 +318,269 @@ def _parsed(resource: Resource) -> GroupVersionResource:
     return GroupVersionResource.parse(resource) if isinstance(resource, str) else resource
 
 
+class GenericInformer:
+    """An informer and its lister, for one resource.
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     namespaces = factory.for_resource("v1/namespaces")
+    ...     _ = factory.sync(timeout=30)
+    ...     print(namespaces, namespaces.lister.get("default")["kind"])
+    <GenericInformer of namespaces.v1, 4 objects> Namespace
+    """
+
+    def __init__(self, informer: SharedIndexInformer) -> None:
+        self.informer = informer
+        self.lister: GenericLister = informer.lister
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        """Which resource."""
+        return self.informer.gvr
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.gvr}, {len(self.informer.store)} objects>"
+
+
+class SyncResult(dict[GroupVersionResource, bool]):
+    """Which caches are synced. It is true if all are.
+
+    >>> pods = GroupVersionResource("", "v1", "pods")
+    >>> bool(SyncResult({pods: True})), bool(SyncResult({pods: False}))
+    (True, False)
+    """
+
+    def __bool__(self) -> bool:
+        return all(self.values())
+
+
+class OpenInformer(GenericInformer):
+    """A started and synced informer with a factory of its own, which ends with it.
+
+    `open_informer` gives it. After its end the lister still answers, from the last state.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     namespaces = open_informer("ns", client=server.client())
+    ...     print(namespaces.close(), len(namespaces.lister))
+    True 4
+    """
+
+    def __init__(self, factory: DynamicSharedInformerFactory, found: GenericInformer) -> None:
+        super().__init__(found.informer)
+        self._factory = factory
+
+    @property
+    def client(self) -> DynamicClient:
+        """A client for writes, with the same settings."""
+        return self._factory.client
+
+    def close(self, timeout: float | None = _EXIT_SECONDS) -> bool:
+        """Stop it; reads go on working. Idempotent."""
+        return self._factory.shutdown(timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_informer(
+    resource: Resource,
+    *,
+    client: DynamicClient | ApiClient | None = None,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+    namespace: Namespaces | None = None,
+    timeout: float | None = 30,
+    metrics: Metrics | None = None,
+    **options: Any,
+) -> OpenInformer:
+    """One resource, started and synced: the door for scripts and notebooks.
+
+    ``options`` are those of `ResourceOptions`. CacheSyncError after ``timeout`` seconds
+    says why it did not sync. Close it, or use it in a ``with``.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     sorted(namespaces.lister.keys())
+    ['default', 'kube-node-lease', 'kube-public', 'kube-system']
+    """
+    factory = DynamicSharedInformerFactory(
+        client, kubeconfig=kubeconfig, context=context, namespace=namespace, metrics=metrics
+    )
+    try:
+        found = factory.for_resource(resource, **options)
+        factory.sync(timeout)
+    except BaseException:
+        factory.shutdown(_EXIT_SECONDS)
+        raise
+    return OpenInformer(factory, found)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An informer that serves; the registry's lock guards what changes."""
+
+    generic: GenericInformer
+    options: ResourceOptions
+    kept: bool
+    """Somebody asked for it by name: it stays until it is removed by name."""
+    users: set[object] = field(default_factory=set)
+    """The followers that use it."""
+
+
+class Registry:
+    """The informers of a factory (S1). Every method may be called from any thread.
+
+    An informer that was asked for stays until it is removed. One that was only borrowed goes
+    with its last borrower. A stopped one is replaced by the next who asks (S4), unless the
+    registry is closed: then it goes on answering reads, and no other is made (S3).
+    """
+
+    def __init__(self, make: Make, *, defaults: ResourceOptions, resources: ByResource) -> None:
+        self._make = make
+        self._defaults = defaults
+        self._resources = dict(resources)
+        # Guards what is below. A signal handler that shuts down may come while its own thread
+        # holds it, hence one that can be taken twice.
+        self._lock = threading.RLock()
+        self._entries: dict[GroupVersionResource, _Entry] = {}
+        self._closed = False
+        in_forked_child(self, "_lock", _closed=True)
+
+    def ask(self, gvr: GroupVersionResource, asked: ResourceOptions) -> GenericInformer:
+        """The informer of a resource, to be kept; OptionsConflictError if it has other options."""
+        return self._serving(gvr, asked, user=None)
+
+    def borrow(
+        self, gvr: GroupVersionResource, asked: ResourceOptions, user: object
+    ) -> GenericInformer:
+        """The same, for as long as ``user`` has not given it back, or somebody else needs it."""
+        return self._serving(gvr, asked, user=user)
+
+    def give_back(self, informer: SharedIndexInformer, user: object) -> None:
+        """``user`` needs it no longer. If nobody does, it is stopped and forgotten.
+
+        Waits for nobody. What is closed forgets nothing, for the sake of reads.
+        """
+        with self._lock:
+            entry = self._entries.get(informer.gvr)
+            if entry is None or entry.generic.informer is not informer:
+                return  # removed meanwhile, and perhaps another one has come
+            entry.users.discard(user)
+            if entry.kept or entry.users or self._closed:
+                return
+            del self._entries[informer.gvr]
+        informer.signal_stop()
+
+    def known(self, gvr: GroupVersionResource) -> GenericInformer | None:
+        """The informer of a resource, to be kept, if there is one that serves."""
+        with self._lock:
+            entry = self._current(gvr)
+            if entry is None:
+                return None
+            entry.kept = True
+            return entry.generic
+
+    def adopt(self, informer: SharedIndexInformer) -> GenericInformer:
+        """Keep an informer that the caller made, unless another one serves by now."""
+        with self._lock:
+            return self.known(informer.gvr) or self._add(informer, informer.options).generic
+
+    def forget(self, gvr: GroupVersionResource) -> GenericInformer | None:
+        """Take an informer out, whoever uses it; it is the caller's to stop."""
+        with self._lock:
+            entry = self._entries.pop(gvr, None)
+        return None if entry is None else entry.generic
+
+    def all(self) -> GenericInformers:
+        """Those that are there now, in the order they were asked for."""
+        with self._lock:
+            return [entry.generic for entry in self._entries.values()]
+
+    def close(self) -> None:
+        """Make no informer any more."""
+        with self._lock:
+            self._closed = True
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _serving(
+        self, gvr: GroupVersionResource, asked: ResourceOptions, *, user: object
+    ) -> GenericInformer:
+        with self._lock:
+            entry = self._current(gvr)
+            made = entry is None
+            if entry is None:
+                used = asked.over(self._resources.get(gvr, ResourceOptions()).over(self._defaults))
+                self._check_open(gvr)
+                entry = self._add(self._make(gvr, used), used, kept=user is None)
+            conflicts = asked.conflicts(entry.options)
+            if not conflicts:
+                if user is None:
+                    entry.kept = True
+                else:
+                    entry.users.add(user)
+        if conflicts:
+            raise OptionsConflictError(
+                f"{gvr} was asked for before with other options: {'; '.join(conflicts)}. "
+                f"Ask with the same ones, or call factory.remove({str(gvr)!r}) first"
+            )
+        if asked.indexers and not made:
+            entry.generic.informer.add_indexers(asked.indexers)
+        return entry.generic
+
+    def _current(self, gvr: GroupVersionResource) -> _Entry | None:
+        """The one that serves; a stopped one only serves where all is over."""
+        entry = self._entries.get(gvr)
+        if entry is not None and entry.generic.informer.is_stopped() and not self._closed:
+            return None
+        return entry
+
+    def _add(
+        self, informer: SharedIndexInformer, used: ResourceOptions, *, kept: bool = True
+    ) -> _Entry:
+        self._check_open(informer.gvr)
+        entry = _Entry(GenericInformer(informer), used, kept)
+        self._entries[informer.gvr] = entry
+        return entry
+
+    def _check_open(self, gvr: GroupVersionResource) -> None:
+        if self._closed:
+            raise StoppedError(
+                f"cannot watch {gvr}: this factory has been shut down; make a new one"
+            )
+
+
+def _sync_error(
+    result: SyncResult, status: Mapping[GroupVersionResource, InformerStatus], seconds: float
+) -> CacheSyncError:
+    """What to raise after so many seconds: of each cache that did not sync, why."""
+    lines = []
+    for gvr in sorted(gvr for gvr, synced in result.items() if not synced):
+        found = status.get(gvr)
+        reason = (found and found.reason) or f"still {found.state if found else 'removed'}"
+        tries = f" ({found.attempts} tries failed)" if found and found.attempts else ""
+        lines.append(f"  {gvr}: {reason}{tries}")
+    head = f"{len(lines)} of {len(result)} caches did not sync in {seconds:.1f} s:"
+    return CacheSyncError("\n".join([head, *lines]), status)
+
+
 _factories: weakref.WeakSet[DynamicSharedInformerFactory] = weakref.WeakSet()
-
-
-def _living() -> Iterator[DynamicSharedInformerFactory]:
-    yield from list(_factories)
 
 
 @atexit.register
 def _stop_all() -> None:
     """At exit, have what still runs stop: a daemon thread must not outlive the interpreter."""
-    for factory in _living():
+    for factory in list(_factories):
         factory._signal()  # noqa: SLF001 - the module's own

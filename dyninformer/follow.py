@@ -33,7 +33,7 @@ from dyninformer.watching.crds import CrdWatch
 from dyninformer.watching.status import InformerState
 
 if TYPE_CHECKING:
-    from dyninformer.registry import Registry
+    from dyninformer.factory import Registry
 
 _log = logging.getLogger("dyninformer")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from dyninformer.options import IndexFunction
-from dyninformer.store import store as room
+from dyninformer.store.store import Store as Cache
 from dyninformer.types import Object, Objects
 
 Texts: TypeAlias = list[str]
@@ -24,7 +24,7 @@ class Store:
     'Namespace'
     """
 
-    def __init__(self, store: room.Store) -> None:
+    def __init__(self, store: Cache) -> None:
         self._store = store
 
     def get(self, obj: Object) -> Object | None:
@@ -77,7 +77,7 @@ class Indexer(Store):
     """
 
     def __init__(
-        self, store: room.Store, add_indexers: Callable[[Mapping[str, IndexFunction]], None]
+        self, store: Cache, add_indexers: Callable[[Mapping[str, IndexFunction]], None]
     ) -> None:
         super().__init__(store)
         self._add_indexers = add_indexers

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from dyninformer.conditions import Condition
-from dyninformer.controller import Controller
-from dyninformer.delivery.dispatch import Dispatcher
+from dyninformer.delivery.dispatch import Dispatcher, Timers
 from dyninformer.delivery.handlers import (
     Filter,
     Handler,
@@ -22,22 +21,35 @@ from dyninformer.delivery.stream import EventStream
 from dyninformer.errors import StoppedError
 from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister
-from dyninformer.metrics import NO_METRICS, Metrics
-from dyninformer.options import IndexFunction, ResourceOptions, Transform
-from dyninformer.reflectors import Reflectors, Tweak, WatchErrorHandler
+from dyninformer.metrics import NO_METRICS, Metrics, contained
+from dyninformer.options import (
+    ALL_NAMESPACES,
+    DEFAULT_PAGE_SIZE,
+    IndexFunction,
+    ListOptions,
+    ResourceOptions,
+    Transform,
+)
 from dyninformer.resource import GroupVersionResource
-from dyninformer.shared import Shared
-from dyninformer.store import store as room
 from dyninformer.store.codec import Codec
-from dyninformer.store.decide import Deltas
-from dyninformer.threads import Deadline, runs_for
+from dyninformer.store.store import Store as Cache
+from dyninformer.threads import Bell, Deadline, in_forked_child, runs_for
 from dyninformer.types import Names, Object
-from dyninformer.waiting import Written, wait_for, wait_for_version
-from dyninformer.watching.status import InformerStatus
+from dyninformer.waiting import Condition, Written, wait_for, wait_for_version
+from dyninformer.watching.crds import CrdWatch
+from dyninformer.watching.reflector import Reflector
+from dyninformer.watching.source import Source
+from dyninformer.watching.states import Scope
+from dyninformer.watching.status import InformerState, InformerStatus, merged
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
     from kubernetes.dynamic import DynamicClient
+
+Tweak: TypeAlias = Callable[[ListOptions], None]
+WatchErrorHandler: TypeAlias = Callable[[Exception], object]
+
+_GRACE: Final = 0.5  # seconds that a connect under way is waited for at the end
 
 
 class SharedIndexInformer:
@@ -67,33 +79,33 @@ class SharedIndexInformer:
         *,
         tweak_list_options: Tweak | None = None,
         metrics: Metrics = NO_METRICS,
-        shared: Shared | None = None,
+        runtime: Runtime | None = None,
     ) -> None:
         self.gvr = gvr
         self.options = (options or ResourceOptions()).settled()
-        self._owns_shared = shared is None
-        self._shared = shared or Shared.connect(client, metrics=metrics)
-        self._store = room.Store(
+        self._owns_runtime = runtime is None
+        self._runtime = runtime or Runtime.connect(client, metrics=metrics)
+        self._store = Cache(
             gvr,
             codec=Codec(compress=self.options.compress is not False),
             indexers=self.options.indexers,
             transform=self.options.transform,
             metadata_only=bool(self.options.metadata_only),
-            metrics=self._shared.metrics,
-            on_changes=self._publish,
+            metrics=self._runtime.metrics,
         )
         self._dispatcher = Dispatcher(
             self._store,
-            owner=self._shared.owner,
-            timers=self._shared.timers,
-            metrics=self._shared.metrics,
+            owner=self._runtime.owner,
+            timers=self._runtime.timers,
+            metrics=self._runtime.metrics,
             resync=self.options.resync or 0.0,
         )
+        self._store.on_changes = self._dispatcher.publish  # under the store's lock
         self._reflectors = Reflectors(
             gvr,
             self.options,
             self._store,
-            self._shared,
+            self._runtime,
             tweak=tweak_list_options,
             on_synced=self._dispatcher.synced,
         )
@@ -203,17 +215,17 @@ class SharedIndexInformer:
         """Have everything stop, and wait for nothing. Again is fine, also after half of it."""
         self._reflectors.signal_stop()
         self._dispatcher.stop()
-        if self._owns_shared:
-            self._shared.close()
+        if self._owns_runtime:
+            self._runtime.close()
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After `signal_stop`: the names of what still runs when the time is over."""
-        if runs_for(self._shared.owner):
+        if runs_for(self._runtime.owner):
             return self._dispatcher.stuck()
         deadline = Deadline(timeout)
         left = self._reflectors.wait_stopped(deadline.left)
         left += self._dispatcher.wait_stopped(deadline.left)
-        return left + self._shared.wait_closed(deadline.left) if self._owns_shared else left
+        return left + self._runtime.wait_closed(deadline.left) if self._owns_runtime else left
 
     def is_started(self) -> bool:
         """`start` was called."""
@@ -281,8 +293,229 @@ class SharedIndexInformer:
     def __repr__(self) -> str:
         return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"
 
+
+class Controller:
+    """An informer as client-go's Controller.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("v1/pods", client=server.client()) as pods:
+    ...     pods.informer.controller.has_synced()
+    True
+    """
+
+    def __init__(self, informer: SharedIndexInformer) -> None:
+        self._informer = informer
+
+    def run(self, stop: threading.Event) -> None:
+        """`SharedIndexInformer.run`."""
+        self._informer.run(stop)
+
+    def has_synced(self) -> bool:
+        """`SharedIndexInformer.has_synced`."""
+        return self._informer.has_synced()
+
+    def last_sync_resource_version(self) -> str:
+        """`SharedIndexInformer.last_sync_resource_version`."""
+        return self._informer.last_sync_resource_version()
+
+
+class Reflectors:
+    """Keep a store equal to what one informer watches. Every method: from any thread.
+
+    They are made when they start, since that is when ``tweak`` runs. ``on_synced`` is called
+    on a reflector's thread, once all hold a whole state.
+    """
+
+    def __init__(
+        self,
+        gvr: GroupVersionResource,
+        options: ResourceOptions,
+        store: Cache,
+        runtime: Runtime,
+        *,
+        tweak: Tweak | None,
+        on_synced: Callable[[], None],
+    ) -> None:
+        self._gvr = gvr
+        self._options = options
+        self._store = store
+        self._runtime = runtime
+        self._tweak = tweak
+        self._on_synced = on_synced
+        self._on_watch_error: WatchErrorHandler | None = None
+        self._changed = Bell()  # rings when anything below, or a reflector's status, has changed
+        self._lock = threading.RLock()  # guards changes of _reflectors, started and stopped
+        self._reflectors: tuple[Reflector, ...] = ()
+        self.started = False
+        """`start` was called."""
+        self.stopped = False
+        """For good."""
+        self.synced = False
+        """All hold a whole state; never false again."""
+        in_forked_child(self, "_lock", "_changed", stopped=True)
+
+    def start(self) -> None:
+        """Begin to list and watch, on threads of their own. Idempotent."""
+        with self._lock:
+            if self.stopped:
+                raise StoppedError(
+                    f"the informer of {self._gvr} has stopped: ask a running factory for a new one"
+                )
+            if self.started:
+                return
+            if not self._reflectors:
+                self._runtime.metrics.gauge("synced", self._gvr, 0)
+                self._reflectors = self._make()
+            for each in self._reflectors:
+                each.start()
+            self.started = True  # last: after an interrupt the next start goes on from there
+
+    def signal_stop(self) -> None:
+        """Have all stop, and wait for nothing. Again is fine, also after half of it."""
+        with self._lock:
+            self.stopped = True
+            reflectors = self._reflectors
+        self._changed.ring()
+        for each in reflectors:
+            each.stop()
+
+    def wait_stopped(self, timeout: float | None) -> Names:
+        """After `signal_stop`: the names of those that still run when the time is over."""
+        deadline = Deadline(timeout)
+        return [
+            f"reflector {each.scope}" for each in self._reflectors if not each.join(deadline.left)
+        ]
+
+    def wait_until(self, condition: Callable[[], bool], timeout: float | None) -> bool:
+        """Wait for what depends on how they stand; whether it is so then."""
+        return self._changed.wait_for(condition, timeout)
+
+    def last_version(self, namespace: str | None = None) -> str:
+        """The newest version that was seen of a namespace, "" before its first state is held.
+
+        Without one, of all: the lowest, "" until all are synced. ValueError if the namespace is
+        none that is watched.
+        """
+        scopes = self._options.scopes
+        if namespace is None or scopes == ALL_NAMESPACES:
+            return self.status().resource_version
+        if namespace not in scopes:
+            raise ValueError(
+                f"the informer of {self._gvr} does not watch namespace {namespace!r}, but "
+                f"{', '.join(scopes)}: nothing of it will be seen"
+            )
+        found = [each for each in self._reflectors if each.scope.namespace == namespace]
+        return found[0].last_version if found and found[0].synced else ""
+
+    def status(self) -> InformerStatus:
+        """How they stand together, and why."""
+        reflectors = self._reflectors
+        if not reflectors:
+            state = InformerState.STOPPED if self.stopped else InformerState.WAITING
+            return InformerStatus(state=state, objects=len(self._store))
+        return merged([each.status() for each in reflectors], len(self._store))
+
+    def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
+        """Have ``handler(error)`` called with each failure; before start."""
+        with self._lock:
+            self.check_not_started("set_watch_error_handler")
+            self._on_watch_error = handler
+
+    def check_not_started(self, what: str) -> None:
+        """RuntimeError if ``what`` comes too late."""
+        if self.stopped:
+            raise StoppedError(f"{what}: the informer of {self._gvr} has stopped")
+        if self.started:
+            raise RuntimeError(f"{what}: the informer of {self._gvr} is started; call it before")
+
     # -- inside --------------------------------------------------------------------------
 
-    def _publish(self, changes: Deltas) -> None:
-        """Under the store's lock: what changed goes to the handlers' queues."""
-        self._dispatcher.publish(changes)
+    def _make(self) -> tuple[Reflector, ...]:
+        options = self._options
+        asked = ListOptions(
+            options.label_selector or "",
+            options.field_selector or "",
+            options.page_size or DEFAULT_PAGE_SIZE,
+        )
+        if self._tweak is not None:
+            self._tweak(asked)
+        return tuple(self._reflector(namespace, asked) for namespace in options.scopes)
+
+    def _reflector(self, namespace: str, asked: ListOptions) -> Reflector:
+        return Reflector(
+            Scope(
+                gvr=self._gvr,
+                namespace=namespace,
+                label_selector=asked.label_selector,
+                field_selector=asked.field_selector,
+                page_size=asked.limit,
+                metadata_only=bool(self._options.metadata_only),
+                watch_list=self._options.watch_list is not False,
+            ),
+            self._runtime.source.conversation(),
+            self._store,
+            owner=self._runtime.owner,
+            crds=self._runtime.crds,
+            on_status=self._look_at_status,
+            on_failure=self._tell_failure,
+            metrics=self._runtime.metrics,
+        )
+
+    def _look_at_status(self) -> None:
+        """On a reflector's thread, after each step that changed how it stands."""
+        synced = not self.synced and all(each.synced for each in self._reflectors)
+        if synced:
+            self.synced = True
+        self._changed.ring()
+        if synced:  # after the informer itself: no handler is synced before it
+            self._on_synced()
+            self._runtime.metrics.gauge("synced", self._gvr, 1)
+
+    def _tell_failure(self, error: Exception) -> None:
+        if self._on_watch_error is not None:
+            self._on_watch_error(error)
+
+
+class Runtime:
+    """What the informers of one factory share: the connection, the CRD watch, timers, and an end.
+
+    An informer that stands alone has one of its own. Not for import.
+    """
+
+    def __init__(self, source: Source, metrics: Metrics) -> None:
+        self.owner = object()
+        """Whose code the threads run, see `threads.runs_for`."""
+        self.source = source
+        self.metrics = contained(metrics)
+        self.timers = Timers(self.owner)
+        self.crds = CrdWatch(source, owner=self.owner)
+
+    @classmethod
+    def connect(
+        cls,
+        client: DynamicClient | ApiClient | None,
+        *,
+        kubeconfig: str | os.PathLike[str] | None = None,
+        context: str | None = None,
+        metrics: Metrics = NO_METRICS,
+    ) -> Runtime:
+        """Find the API server to ask. Nothing is asked of the network."""
+        return cls(Source(client, kubeconfig=kubeconfig, context=context), metrics)
+
+    def close(self) -> None:
+        """Have all that is shared end, and wait for nothing. Idempotent."""
+        self.timers.stop()
+        self.crds.stop()
+        self.source.close()
+
+    def wait_closed(self, timeout: float | None = None) -> Names:
+        """After `close`: the names of what still runs when the time is over."""
+        deadline = Deadline(timeout)
+        ends = {"dyninformer timers": self.timers.join, "dyninformer CRD watch": self.crds.join}
+        left = [name for name, join in ends.items() if not join(deadline.left)]
+        # A connect ends in a moment; a name lookup or a plugin may take any time, so that it is
+        # named, and not waited for.
+        grace = _GRACE if deadline.left is None else min(_GRACE, deadline.left)
+        self.source.join(grace)
+        return left + self.source.under_way()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import in_forked_child, is_interrupt
 
 if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
@@ -130,9 +130,7 @@ class _Contained:
         try:
             call()
         except BaseException as error:
-            # On the main thread that may be an interrupt, or what a signal handler raises (S23).
-            mine = threading.current_thread() is threading.main_thread()
-            if mine and not isinstance(error, Exception):
+            if is_interrupt(error):  # S23
                 raise
             if name not in self._failed:
                 self._failed.add(name)

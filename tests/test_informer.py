@@ -1,8 +1,10 @@
-"""One informer by itself: its life, its waits, its handlers, client-go's words for it."""
+"""One informer by itself: its life, its reflectors, its handlers, client-go's words for it."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,15 +13,18 @@ from dyninformer import (
     Event,
     GroupVersionResource,
     InformerState,
+    ListOptions,
     NotSyncedWarning,
     ResourceOptions,
     SharedIndexInformer,
     StoppedError,
     UnreachableError,
 )
+from dyninformer.errors import ConfigError
+from dyninformer.informer import Runtime
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus, Reset
-from tests.config_maps import PATIENCE, write
+from tests.config_maps import MAPS, PATIENCE, write
 from tests.conformance.wire import until
 
 # -- its life ---
@@ -199,3 +204,116 @@ def test_events_end_after_an_idle_time(server: ApiServer, synced: SharedIndexInf
 def test_an_informer_shows_what_it_is(synced: SharedIndexInformer) -> None:
     """Its resource, and how much it holds."""
     assert repr(synced) == "<SharedIndexInformer of configmaps.v1, 0 objects>"
+
+
+def test_a_controller_is_a_view_of_its_informer(informer: SharedIndexInformer) -> None:
+    """It runs it, and asks it."""
+    stop = threading.Event()
+    controller = informer.controller
+    assert not controller.has_synced()
+    running = threading.Thread(target=controller.run, args=(stop,))
+    running.start()
+    until(controller.has_synced)
+    assert controller.last_sync_resource_version() == informer.last_sync_resource_version() != ""
+    stop.set()
+    running.join(5)
+    assert informer.is_stopped()
+
+
+@pytest.fixture
+def two_namespaces(server: ApiServer) -> Iterator[SharedIndexInformer]:
+    """An informer of the config maps in two namespaces, not started."""
+    options = ResourceOptions(namespaces=["default", "kube-system"])
+    found = SharedIndexInformer(server.client(), MAPS, options)
+    yield found
+    assert found.stop(5)
+
+
+def test_it_is_synced_when_every_namespace_is(
+    server: ApiServer, two_namespaces: SharedIndexInformer
+) -> None:
+    """Until then it says of which one it has trouble, and that no version is seen."""
+    with server.faults.add(HttpStatus(500, "out of order"), namespace="kube-system"):
+        two_namespaces.start()
+        until(lambda: "kube-system" in two_namespaces.status().reason)
+        assert not two_namespaces.wait_synced(0)
+        assert two_namespaces.status().state is InformerState.BACKING_OFF
+        assert two_namespaces.last_sync_resource_version() == ""
+    assert two_namespaces.wait_synced(PATIENCE)
+    until(lambda: two_namespaces.status().state is InformerState.WATCHING)
+    assert two_namespaces.status().reason == ""
+    assert two_namespaces.last_sync_resource_version() != ""
+
+
+def test_the_tweak_runs_once_however_many_namespaces_there_are(server: ApiServer) -> None:
+    """When it starts, and not before."""
+    asked: list[ListOptions] = []
+    options = ResourceOptions(namespaces=["default", "kube-system"])
+    informer = SharedIndexInformer(server.client(), MAPS, options, tweak_list_options=asked.append)
+    assert asked == []
+    informer.start()
+    informer.start()
+    assert len(asked) == 1
+    assert informer.stop(5)
+
+
+def test_a_watch_error_handler_comes_before_the_start(two_namespaces: SharedIndexInformer) -> None:
+    """Later is an error that says so; after the end, too."""
+    two_namespaces.start()
+    with pytest.raises(RuntimeError, match=r"set_watch_error_handler: .* is started"):
+        two_namespaces.set_watch_error_handler(print)
+    assert two_namespaces.stop(5)
+    with pytest.raises(StoppedError, match=r"set_watch_error_handler: .* has stopped"):
+        two_namespaces.set_watch_error_handler(print)
+
+
+@pytest.fixture
+def own_server() -> Iterator[ApiServer]:
+    """A server that nobody else asks."""
+    with ApiServer() as server:
+        yield server
+
+
+def test_connecting_asks_nothing_of_the_network(own_server: ApiServer) -> None:
+    """Not even for a kubeconfig's server."""
+    runtime = Runtime.connect(None, kubeconfig=own_server.kubeconfig())
+    runtime.close()
+    assert runtime.wait_closed(5) == []
+    assert own_server.requests == []
+
+
+def test_no_configuration_is_an_error_that_says_where_it_looked(tmp_path: Path) -> None:
+    """A kubeconfig that is not there is named."""
+    with pytest.raises(ConfigError, match="nowhere"):
+        Runtime.connect(None, kubeconfig=tmp_path / "nowhere")
+
+
+def test_its_threads_end_with_it(own_server: ApiServer) -> None:
+    """The CRD watch and the timers; again is fine."""
+    runtime = Runtime.connect(own_server.client())
+    before = threading.active_count()
+    runtime.crds.subscribe(lambda: None)
+    runtime.timers.call_later(1000, lambda: None)
+    until(lambda: runtime.crds.available)
+    assert threading.active_count() == before + 2
+    runtime.close()
+    runtime.close()
+    assert runtime.wait_closed(5) == []
+    assert threading.active_count() == before
+
+
+def test_what_still_runs_is_named(own_server: ApiServer) -> None:
+    """A timer's act that does not come back."""
+    runtime = Runtime.connect(own_server.client())
+    entered, leave = threading.Event(), threading.Event()
+
+    def act() -> None:
+        entered.set()
+        leave.wait(10)
+
+    runtime.timers.call_later(0, act)
+    assert entered.wait(10)
+    runtime.close()
+    assert runtime.wait_closed(0) == ["dyninformer timers"]
+    leave.set()
+    assert runtime.wait_closed(5) == []

@@ -15,7 +15,6 @@ from dyninformer.cli.connection import LOOK_SECONDS, Cluster, ConnectionNotices,
 from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
 from dyninformer.cli.terminal import Screen, say
-from dyninformer.conditions import Met
 from dyninformer.delivery.events import Change, Event, EventType
 from dyninformer.discovery import ResolvedResource
 from dyninformer.display import forms
@@ -31,6 +30,7 @@ from dyninformer.follow import Follower
 from dyninformer.jsonpath import Projection, index_text
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
+from dyninformer.waiting import Met
 
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"

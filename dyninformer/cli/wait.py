@@ -22,7 +22,6 @@ from dyninformer.cli.connection import (
 )
 from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
 from dyninformer.cli.terminal import say
-from dyninformer.conditions import Met, met_when
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.discovery import ResolvedResource
 from dyninformer.display.forms import as_name
@@ -30,6 +29,7 @@ from dyninformer.display.text import visible, visible_lines
 from dyninformer.errors import UnknownResourceError
 from dyninformer.factory import GenericInformer
 from dyninformer.types import Object
+from dyninformer.waiting import Met, met_when
 
 Events: TypeAlias = "queue.SimpleQueue[tuple[ResourceWait, Event]]"
 

@@ -25,9 +25,9 @@ from dyninformer.cli.events import (
 )
 from dyninformer.cli.output import Form
 from dyninformer.cli.terminal import say
-from dyninformer.conditions import Met, met_when
 from dyninformer.display.forms import as_ndjson, without_managed_fields
 from dyninformer.display.text import visible
+from dyninformer.waiting import Met, met_when
 
 _shown_option: Final = arguments.panel("What is shown")
 _action_option: Final = arguments.panel("What is done")

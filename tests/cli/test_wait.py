@@ -12,11 +12,11 @@ import pytest
 
 from dyninformer import EventType, GroupVersionResource
 from dyninformer.cli.wait import ResourceWait
-from dyninformer.conditions import met_when
 from dyninformer.discovery import ResolvedResource
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import HttpStatus
+from dyninformer.waiting import met_when
 from tests.cli.conftest import CRDS, SERVERS, Run
 from tests.cli.terminal import running
 
