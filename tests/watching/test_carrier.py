@@ -85,8 +85,10 @@ def page(names: list[str], continue_: str) -> bytes:
     return json.dumps({**listed, "items": items}).encode()
 
 
-def turn_pages(store: Store, names_of: Callable[[int], list[str]], most: int) -> Carrier:
-    """Answer a list with these pages, each with a token of its own, for a while."""
+def turn_pages(
+    store: Store, names_of: Callable[[int], list[str]], most: int, *, whole: bool = True
+) -> Carrier:
+    """Answer a list with these pages, each with a token of its own, for a while, or to its end."""
     clock = ManualClock()
     carrier = Carrier(
         Scope(gvr=WIDGETS, watch_list=False), store, clock=clock, random=Random(1)
@@ -96,7 +98,7 @@ def turn_pages(store: Store, names_of: Callable[[int], list[str]], most: int) ->
         assert carrier.asked is not None
         assert isinstance(carrier.asked.want, ListPage)
         carrier.accepts(200, JSON)
-        carrier.feed(page(names_of(number), f"token{number}" if number < most - 1 else ""))
+        carrier.feed(page(names_of(number), f"token{number}" if number < most - whole else ""))
         carrier.end()
         clock.advance(0.001)
         if carrier.asked is None:
@@ -124,11 +126,15 @@ def test_pages_of_one_item_each_are_a_list() -> None:
     assert len(store) == 300
 
 
-def test_a_second_list_may_begin_as_the_first_one_did() -> None:
-    """What is remembered of pages is remembered while one list is read."""
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_second_list_may_begin_as_the_first_one_did(whole: bool) -> None:
+    """What is remembered of pages is remembered while one list is read, to its end or not."""
     store = Store(WIDGETS)
-    carrier = turn_pages(store, lambda number: [f"w{number}"], 3)
-    carrier.refuse(410, JSON, b'{"kind":"Status","code":410,"reason":"Expired"}')
+    carrier = turn_pages(store, lambda number: [f"w{number}"], 100, whole=whole)
+    if whole:
+        carrier.refuse(410, JSON, b'{"kind":"Status","code":410,"reason":"Expired"}')
+    else:
+        carrier.lose("it was cut")
     for number in range(100):
         if carrier.asked is None:
             carrier.tell(Due())
