@@ -17,6 +17,7 @@ from dyninformer.cli.findings import Finding, Level, denied, fail, failed_by, me
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
 from dyninformer.errors import AmbiguousResourceError, UnknownResourceError, UnreachableError
+from dyninformer.jsonpath.extent import MOST_VALUES, too_many_values
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 from dyninformer.watching.broken_frames import broken
@@ -508,6 +509,8 @@ def _lines(reply: SocketReply) -> Iterator[WatchLine]:
 def _read_line(line: bytes) -> WatchLine:
     """A line of a watch; anything else than an object counts as an empty one."""
     kind, data = cut_event(line)
+    if too_many_values(data):
+        raise broken("an event", line, f"it holds more than {MOST_VALUES:,} values")
     try:
         found = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

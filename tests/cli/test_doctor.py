@@ -21,6 +21,7 @@ from kubernetes.client import ApiClient, Configuration
 from typer.testing import Result
 
 from dyninformer.cli.server_checks import ServerChecks, allows, certificate
+from dyninformer.jsonpath.extent import MOST_VALUES
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import (
@@ -362,6 +363,15 @@ def test_a_bookmark_that_makes_no_sense_is_no_end_mark(
         result = run("doctor", "cert", "-n", "prod")
     assert result.exit_code == 0
     assert "its end mark did not come; ordinary lists are used" in result.stdout
+
+
+def test_an_event_of_too_many_values_is_not_read(server: ApiServer, run: Run) -> None:
+    """They would take hundreds of megabytes (S32)."""
+    line = b'{"type":"ADDED","object":[0' + b",{}" * MOST_VALUES + b"]}\n"
+    with server.faults.add(ContentType("application/json", body=line), verb="watch"):
+        result = run("doctor", "cert", "-n", "prod")
+    assert (result.exit_code, levels(result)["streaming list"]) == (0, "warn")
+    assert "it holds more than 1,000,000 values" in result.stdout
 
 
 def test_a_watch_that_is_silent_from_the_beginning_fails(server: ApiServer, run: Run) -> None:
