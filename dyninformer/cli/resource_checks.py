@@ -17,7 +17,7 @@ from dyninformer.cli.findings import Finding, Level, denied, fail, failed_by, me
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
 from dyninformer.errors import AmbiguousResourceError, UnknownResourceError, UnreachableError
-from dyninformer.jsonpath.extent import MOST_VALUES, too_many_values
+from dyninformer.jsonpath.json_bytes import MOST_VALUES, too_many_values
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 from dyninformer.watching.broken_frames import broken

@@ -21,7 +21,7 @@ from kubernetes.client import ApiClient, Configuration
 from typer.testing import Result
 
 from dyninformer.cli.server_checks import ServerChecks, allows, certificate
-from dyninformer.jsonpath.extent import MOST_VALUES
+from dyninformer.jsonpath.json_bytes import MOST_VALUES
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -155,6 +157,28 @@ def test_s32_an_excerpt_far_into_the_data_shows_nothing_of_a_text(
     ]
     assert not set(inside) - set('*"')
     assert not set(shown) - set('*"{}[]:,truefalsn \t\n\r\v\f')
+
+
+def _peak(call: Callable[[], object]) -> int:
+    """The most memory that the call takes at one time."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_s32_an_excerpt_takes_no_more_memory_of_large_data() -> None:
+    """Only what is around the place is looked at."""
+    data = b'"' * (8 << 20)
+    assert _peak(lambda: excerpt(data, len(data))) < 1 << 20
+
+
+def test_s32_the_text_of_a_large_object_is_never_decoded_as_a_whole() -> None:
+    """One wide character would make it four times as large."""
+    data = widget("a", 3)[:-1] + b',"x":"' + "\U0001f600".encode() + b"y" * (8 << 20) + b'"}'
+    assert _peak(lambda: Store(WIDGETS).receive(data)) < len(data)
 
 
 def test_s32_an_object_of_too_many_values_is_refused_by_its_key() -> None:

@@ -246,6 +246,13 @@ def test_a_document_that_would_take_too_much_memory_is_lost(unit: bytes) -> None
     assert "67,108,864 bytes of memory" in lost.complaint
 
 
+def test_a_document_is_given_up_as_soon_as_it_is_too_long() -> None:
+    """And what came of it is not kept, however much is still to come."""
+    reading, piece = DocumentReading(), b"a" * (1 << 20)
+    found = [(number, each) for number in range(1, 80) for each in reading.feed(piece)]
+    assert [(number, type(each)) for number, each in found] == [(65, Lost)]
+
+
 @pytest.mark.parametrize("kind", ["ADDED", "DELETED", "BOOKMARK", "ERROR", "ODD"])
 def test_what_is_nested_without_end_is_an_event_of_nothing_or_a_broken_frame(kind: str) -> None:
     """Of any type, and wherever the decoder ends."""
