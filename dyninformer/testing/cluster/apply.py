@@ -1,4 +1,4 @@
-"""Server-side apply: the configuration, who owns what it says, how it merges into what is there."""
+"""Server-side apply: a configuration, the owners of its fields, its merge into an object."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Cluster
 
 
-def apply_request(  # noqa: PLR0917  what, where, with what, how: as a request says it
+def apply_request(  # noqa: PLR0917  what, where, with what, how: in the order of a request
     cluster: Cluster,
     resource: Resource,
     key: Key,
@@ -149,7 +149,7 @@ def _key_complaints(value: Any, shape: Shape, where: str) -> Iterator[str]:
 
 
 def _configured(resource: Resource, config: Object, read: Object, subresource: str) -> Object:
-    """What a configuration says itself, without the defaults that reading it filled in.
+    """The fields of a configuration itself, without the defaults that reading it filled in.
 
     What the endpoint cannot change is left out, so that an apply does not come to own it.
     """

@@ -439,7 +439,7 @@ def decode_object(
 
 
 def require_kind(body: dict[str, Any], kind: str, raw: bytes) -> None:
-    """A custom resource says itself what it is; ApiError 400 if it does not."""
+    """The body of a custom resource must have a kind; ApiError 400 if it has none."""
     if not body.get("kind"):
         missing = f"Object 'Kind' is missing in '{raw.decode(errors='replace')}'"
         raise _unrecognized(kind, missing, raw)

@@ -41,12 +41,12 @@ def required(where: str, why: str = "") -> Object:
 
 
 def duplicate(where: str, value: Any) -> Object:
-    """An entry that is there already."""
+    """An entry that occurs twice."""
     return cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", where)
 
 
 def unsupported(where: str, value: Any, supported: tuple[str, ...]) -> Object:
-    """A value that is none of those it may be."""
+    """A value that is not among the supported ones."""
     listed = ", ".join(f'"{each}"' for each in supported)
     text = f"Unsupported value: {shown(value)}: supported values: {listed}"
     return cause("FieldValueNotSupported", text, where)

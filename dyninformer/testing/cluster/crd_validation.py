@@ -1,4 +1,4 @@
-"""What a CustomResourceDefinition and its schemas must say, in the words of the server."""
+"""What a CustomResourceDefinition and its schemas must contain, in the words of the server."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ _UNSUPPORTED = ("definitions", "dependencies", "id", "patternProperties", "$ref"
 
 
 def schema_complaints(schema: Object, where: str) -> Iterator[Object]:
-    """What a version's openAPIV3Schema, found at ``where``, must not say or must say."""
+    """What is wrong with a version's openAPIV3Schema, found at ``where``."""
     kind = schema.get("type")
     if not kind:
         yield required(f"{where}.type", "must not be empty at the root")
@@ -246,7 +246,7 @@ def schema_complaints(schema: Object, where: str) -> Iterator[Object]:
 
 
 def _schema(schema: Object, where: str, *, typed: bool = True) -> Iterator[Object]:
-    """A node that says which fields there are; if ``typed`` it must say its own type."""
+    """What is wrong with a node and those below it; if ``typed`` it needs a type of its own."""
     kind = schema.get("type")
     free = schema.get("x-kubernetes-int-or-string") or schema.get(
         "x-kubernetes-preserve-unknown-fields"

@@ -135,11 +135,8 @@ class CustomResources:
             ("listKind", "ListKindConflict", kinds),
         ):
             value = wanted.get(field)
-            clashes = [
-                each
-                for each in _names_in(value)
-                if each in taken and each not in _names_in(had.get(field))
-            ]
+            foreign = taken - set(_names_in(had.get(field)))
+            clashes = [each for each in _names_in(value) if each in foreign]
             if clashes:
                 complaint = reason, f'"{clashes[-1]}" is already in use'
             elif value:

@@ -1,4 +1,4 @@
-"""Events: one collection, served in the core group and, in other words, in events.k8s.io."""
+"""Events: one collection, served in the core group and, with other names, in events.k8s.io."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def converted(event: Object, group: str) -> Object:
     if str(event.get("apiVersion", "")).rpartition("/")[0] == group:
         return event
     names = _NEW_NAMES if group else _CORE_NAMES
-    said = {names.get(name, name): value for name, value in event.items()}
-    return completed({name: value for name, value in said.items() if value != ""}, group)
+    renamed = {names.get(name, name): value for name, value in event.items()}
+    return completed({name: value for name, value in renamed.items() if value != ""}, group)

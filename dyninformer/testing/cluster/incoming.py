@@ -124,13 +124,8 @@ def wrong_uid(resource: Resource, key: Key, uid: str, actual: str) -> ApiError:
 
 
 def _require_kind(resource: Resource, body: Object, options: WriteOptions) -> None:
-    """The body of a custom resource says itself what it is; ApiError 400 if it does not."""
+    """The body of a custom resource is of the type that the path takes; ApiErrors if not."""
     version = body.get("apiVersion") or ""
-    if not body.get("kind"):
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {resource.kind}): "
-            "Object 'Kind' is missing"
-        )
     if version != resource.api_version:
         with warned(_strange_fields(resource, body, options)):
             raise bad_request(

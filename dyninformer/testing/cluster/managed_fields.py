@@ -121,18 +121,21 @@ class ManagedFields:
         """The 409 of an apply without force."""
         pairs = [(self._shown(each), shown_path(path)) for each in found for path in found[each]]
         causes = [
-            cause("FieldManagerConflict", f"conflict with {who}", path) for who, path in pairs
+            cause("FieldManagerConflict", f"conflict with {name}", path) for name, path in pairs
         ]
         if len(pairs) == 1:
-            who, path = pairs[0]
-            message = f"Apply failed with 1 conflict: conflict with {who}: {path}"
+            name, path = pairs[0]
+            message = f"Apply failed with 1 conflict: conflict with {name}: {path}"
         else:
             by_manager: dict[str, list[str]] = defaultdict(list)
-            for who, path in pairs:
-                by_manager[who].append(path)
+            for name, path in pairs:
+                by_manager[name].append(path)
             lines = []
-            for who in sorted(by_manager):
-                lines += [f"conflicts with {who}:", *(f"- {path}" for path in by_manager[who])]
+            for name in sorted(by_manager):
+                lines += [
+                    f"conflicts with {name}:",
+                    *(f"- {path}" for path in by_manager[name]),
+                ]
             message = f"Apply failed with {len(pairs)} conflicts: " + "\n".join(lines)
         return ApiError(409, "Conflict", message, details={"causes": causes})
 
@@ -180,7 +183,7 @@ _SERVERS_METADATA: Final = (
     *("name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields"),
     *("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"),
 )
-_NOBODYS: Final = frozenset(
+_NEVER_OWNED: Final = frozenset(
     {("f:apiVersion",), ("f:kind",), *(("f:metadata", f"f:{name}") for name in _SERVERS_METADATA)}
 )
 """Fields that no manager ever owns."""
@@ -208,7 +211,7 @@ def mentioned(obj: Object, shape: Shape) -> Fields:
     found: Fields = set()
     for name, value in obj.items():
         _leaves(value, shape.field(name), (f"f:{name}",), found)
-    return {path for path in found if path not in _NOBODYS and path != ("f:metadata",)}
+    return {path for path in found if path not in _NEVER_OWNED and path != ("f:metadata",)}
 
 
 def difference(old: Object, new: Object, shape: Shape) -> Difference:
@@ -222,7 +225,7 @@ def difference(old: Object, new: Object, shape: Shape) -> Difference:
         was, now = old.get(name, _ABSENT), new.get(name, _ABSENT)
         _compare(was, now, shape.field(name), path, found)
     for fields in (found.added, found.changed, found.removed):
-        fields.difference_update(_NOBODYS)
+        fields.difference_update(_NEVER_OWNED)
     return found
 
 

@@ -67,9 +67,9 @@ class Resource:
     creatable: bool = True
     """False while the CRD that serves it is terminating."""
     generation: bool = True
-    """Its objects carry metadata.generation (namespaces and configmaps, say, do not)."""
+    """Its objects carry metadata.generation (those of namespaces and configmaps do not)."""
     creates_on_update: bool = False
-    """A PUT of an object that is not there creates it (leases, say)."""
+    """A PUT of an object that is not there creates it (leases, for example)."""
     returns_deleted: bool = False
     """A DELETE that removes the object answers with the object, not with a Status."""
     siblings: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class ResourceTable:
         self._ordered: Resources | None = None
 
     def put(self, collection: GroupResource, versions: Iterable[Resource]) -> None:
-        """Serve a collection in these versions, instead of those it had; none: no longer."""
+        """Serve a collection in these versions instead of the former ones; none: no longer."""
         found = tuple(sorted(versions, key=lambda each: _version_priority(each.version)))
         if found:
             self._served[collection] = found

@@ -56,7 +56,7 @@ def scaled(resource: Resource, obj: Object, scale: Object) -> Object:
     replicas = (spec.get("replicas") if isinstance(spec, dict) else None) or 0
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise bad_request("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas")
-    if replicas < 0 and resource.builtin:  # of others the CRD's own checks say so
+    if replicas < 0 and resource.builtin:  # a CRD's own checks refuse it for others
         why = "must be greater than or equal to 0"
         raise invalid("autoscaling", "Scale", name, [invalid_value("spec.replicas", replicas, why)])
     result = with_value_at(obj, str((resource.scale or {}).get("specReplicasPath", "")), replicas)

@@ -30,7 +30,7 @@ class Selection:
 
     @property
     def everything(self) -> bool:
-        """Nothing but the namespace is asked of an object."""
+        """Whether only the namespace selects."""
         return not self.labels and not self.fields and self.shard is None
 
     def matches(self, version: Version, resource: Resource) -> bool:

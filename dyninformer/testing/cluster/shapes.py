@@ -25,7 +25,7 @@ class Shape:
     is_set: bool = False
     atomic: bool = False
     key_defaults: tuple[tuple[str, str], ...] = ()
-    """What a key is if an item does not say it."""
+    """The values of keys that an item leaves out."""
 
     def field(self, name: str) -> Shape:
         """The shape of a map's field."""

@@ -56,7 +56,7 @@ class ReadSettings:
 
 
 class CacheEvent:
-    """One write and the state it replaced: from both, a selector's watch tells enter from leave.
+    """One write and the state it replaced: a selector's watch knows from both what entered or left.
 
     It holds the old state itself, because the log drops it at compaction.
     """

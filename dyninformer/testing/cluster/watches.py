@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from dyninformer.testing.cluster.lists import ListOptions, Representation
 from dyninformer.testing.cluster.log import Version
@@ -25,116 +24,6 @@ from dyninformer.testing.cluster.watch_cache import (
 )
 from dyninformer.testing.messages import Headers
 from dyninformer.testing.status import ApiError
-
-
-class Line:
-    """One event of a view; ``data`` None ends the stream in its place."""
-
-    __slots__ = ("count", "data", "kind", "next", "size", "version")
-
-    def __init__(
-        self, kind: str, version: Version | None, data: bytes | None, before: Line | None
-    ) -> None:
-        self.kind = kind
-        self.version = version
-        self.data = data
-        self.next: Line | None = None
-        self.count: int = 0 if before is None else before.count + 1
-        """How many lines, and bytes, the chain held up to this one."""
-        self.size: int = len(data or b"") + (0 if before is None else before.size)
-
-
-class Reader(Protocol):
-    """A watch, as its channel sees it."""
-
-    position: Line
-
-    def notify(self) -> None:
-        """There is something new to take."""
-
-    def fall_behind(self) -> None:
-        """It is further behind than a reader should be; called with each further line."""
-
-
-_Readers = dict[Reader, None]
-
-
-class Channel:
-    """The chain of one view, and its readers. It registers itself while it has any."""
-
-    def __init__(
-        self,
-        cache: WatchCache,
-        resource: Resource,
-        representation: Representation,
-        selection: Selection,
-        bounds: tuple[int, int],
-    ) -> None:
-        self.cache = cache
-        self.tail = Line("", None, None, None)
-        self._resource = resource
-        self._representation = representation
-        self._selection = selection
-        self._max_count, self._max_size = bounds
-        self._readers: _Readers = {}
-
-    @property
-    def _key(self) -> tuple[Resource, Representation, Selection]:
-        return self._resource, self._representation, self._selection
-
-    def shared(self) -> Channel:
-        """The channel of an equal view that already has readers, else this one."""
-        found = self.cache.listeners.get(self._key)
-        return found if isinstance(found, Channel) else self
-
-    def join(self, reader: Reader) -> None:
-        """``reader`` gets every line from now on."""
-        self.cache.listeners[self._key] = self
-        self._readers[reader] = None
-
-    def leave(self, reader: Reader) -> None:
-        """Idempotent. The last one out ends the channel."""
-        if self._readers.pop(reader, reader) is None and not self._readers:
-            del self.cache.listeners[self._key]
-
-    def keeps_up(self, position: Line) -> bool:
-        """Whether a reader there is no further behind than it should be."""
-        tail = self.tail
-        return (
-            tail.count - position.count <= self._max_count
-            and tail.size - position.size <= self._max_size
-        )
-
-    def event(self, change: CacheEvent) -> tuple[str, Version] | None:
-        """The type and the object that this view shows of a change; None if it shows nothing."""
-        version, previous = change.version, change.previous
-        matches, resource = self._selection.matches, self._resource
-        was = previous is not None and matches(previous, resource)
-        if version.deleted:
-            return ("DELETED", version) if was else None
-        if matches(version, resource):
-            return ("MODIFIED" if was else "ADDED"), version
-        return ("DELETED", change.left) if was else None
-
-    def changed(self, change: CacheEvent) -> None:
-        """Frame the change, if the view shows it, and notify the readers."""
-        event = self.event(change)
-        if event is None:
-            return
-        kind, version = event
-        data = self._representation.event(kind, version, self._resource)
-        line = Line(kind, version, data, self.tail)
-        self.tail.next = self.tail = line
-        for reader in tuple(self._readers):
-            reader.notify()
-            if not self.keeps_up(reader.position):
-                reader.fall_behind()
-
-    def ending(self) -> None:
-        """The cache ends its watches: their deadlines have moved."""
-        for reader in tuple(self._readers):
-            reader.notify()
-
 
 _BEFORE_THE_END = (2.2, 1.1)  # seconds before a watch's timeout at which it gets a bookmark
 _POLL = 0.1  # seconds between two looks whether a future resourceVersion has been reached
@@ -211,7 +100,7 @@ class Watch:
 
     @property
     def deadline(self) -> float | None:
-        """The next moment at which there is something to do by itself."""
+        """The next moment at which the watch has something to do by itself."""
         if self.ended:
             return None
         if self._notified:
@@ -250,13 +139,16 @@ class Watch:
     # What the channel calls.
 
     def notify(self) -> None:
-        """Wake the connection, once until it takes."""
+        """There is something new to take: wake the connection, once before each take."""
         if not self._notified:
             self._notified = True
             self.on_ready()
 
     def fall_behind(self) -> None:
-        """Cut the reader off here if it has been behind for too long."""
+        """Cut the reader off here if it has been behind for too long.
+
+        Called with each line that it is further behind than a reader should be.
+        """
         now = self._caches.clock.now()
         if self._behind_since is None:
             self._behind_since = now
@@ -403,3 +295,97 @@ class Watch:
             self.ended = True
             self._backlog = iter(())
             self._channel.leave(self)
+
+
+class Line:
+    """One event of a view; ``data`` None ends the stream in its place."""
+
+    __slots__ = ("count", "data", "kind", "next", "size", "version")
+
+    def __init__(
+        self, kind: str, version: Version | None, data: bytes | None, before: Line | None
+    ) -> None:
+        self.kind = kind
+        self.version = version
+        self.data = data
+        self.next: Line | None = None
+        self.count: int = 0 if before is None else before.count + 1
+        """How many lines, and bytes, the chain held up to this one."""
+        self.size: int = len(data or b"") + (0 if before is None else before.size)
+
+
+class Channel:
+    """The chain of one view, and its readers. It registers itself while it has any."""
+
+    def __init__(
+        self,
+        cache: WatchCache,
+        resource: Resource,
+        representation: Representation,
+        selection: Selection,
+        bounds: tuple[int, int],
+    ) -> None:
+        self.cache = cache
+        self.tail = Line("", None, None, None)
+        self._resource = resource
+        self._representation = representation
+        self._selection = selection
+        self._max_count, self._max_size = bounds
+        self._readers: dict[Watch, None] = {}
+
+    @property
+    def _key(self) -> tuple[Resource, Representation, Selection]:
+        return self._resource, self._representation, self._selection
+
+    def shared(self) -> Channel:
+        """The channel of an equal view that already has readers, else this one."""
+        found = self.cache.listeners.get(self._key)
+        return found if isinstance(found, Channel) else self
+
+    def join(self, reader: Watch) -> None:
+        """``reader`` gets every line from now on."""
+        self.cache.listeners[self._key] = self
+        self._readers[reader] = None
+
+    def leave(self, reader: Watch) -> None:
+        """Idempotent. The last one out ends the channel."""
+        if self._readers.pop(reader, reader) is None and not self._readers:
+            del self.cache.listeners[self._key]
+
+    def keeps_up(self, position: Line) -> bool:
+        """Whether a reader there is no further behind than it should be."""
+        tail = self.tail
+        return (
+            tail.count - position.count <= self._max_count
+            and tail.size - position.size <= self._max_size
+        )
+
+    def event(self, change: CacheEvent) -> tuple[str, Version] | None:
+        """The type and the object that this view shows of a change; None if it shows nothing."""
+        version, previous = change.version, change.previous
+        matches, resource = self._selection.matches, self._resource
+        was = previous is not None and matches(previous, resource)
+        if version.deleted:
+            return ("DELETED", version) if was else None
+        if matches(version, resource):
+            return ("MODIFIED" if was else "ADDED"), version
+        return ("DELETED", change.left) if was else None
+
+    def changed(self, change: CacheEvent) -> None:
+        """Frame the change, if the view shows it, and notify the readers."""
+        event = self.event(change)
+        if event is None:
+            return
+        kind, version = event
+        data = self._representation.event(kind, version, self._resource)
+        line = Line(kind, version, data, self.tail)
+        self.tail.next = self.tail = line
+        for reader in tuple(self._readers):
+            reader.notify()
+            if not self.keeps_up(reader.position):
+                reader.fall_behind()
+
+    def ending(self) -> None:
+        """The cache ends its watches: their deadlines have moved."""
+        for reader in tuple(self._readers):
+            reader.notify()

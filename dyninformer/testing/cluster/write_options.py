@@ -28,7 +28,7 @@ class WriteOptions:
     """The options of a create, update or patch, valid by construction through `write_options`.
 
     ``duplicates`` are the complaints of the body's decoder about repeated fields: they are
-    warned of, or refused, together with unknown fields, as ``field_validation`` says.
+    warned of, or refused, together with unknown fields, depending on ``field_validation``.
     """
 
     dry_run: bool = False
