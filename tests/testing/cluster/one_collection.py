@@ -25,13 +25,22 @@ from dyninformer.types import Object
 WIDGETS = Resource("ex.io", "v1", "widgets", "Widget", namespaced=True)
 CLUS = Resource("clu.io", "v1", "clus", "Clu", namespaced=False)
 PAINTS = Resource(
-    "sel.io", "v1", "paints", "Paint", namespaced=True,
+    "sel.io",
+    "v1",
+    "paints",
+    "Paint",
+    namespaced=True,
     selectable_fields=(".spec.color", ".spec.size", ".spec.on"),
-)  # fmt: skip
+)
 NAMESPACES = Resource(
-    "", "v1", "namespaces", "Namespace", namespaced=False, builtin=True,
+    "",
+    "v1",
+    "namespaces",
+    "Namespace",
+    namespaced=False,
+    builtin=True,
     selectable_fields=("status.phase",),
-)  # fmt: skip
+)
 CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True, builtin=True)
 
 

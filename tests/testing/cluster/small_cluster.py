@@ -47,7 +47,7 @@ THING_SPEC: Object = {
         },
     },
 }
-"""As the recorded exchanges of writes, deletes and errors had it."""
+"""The schema of the recorded exchanges of writes, deletes and errors."""
 THING: Object = {
     "type": "object",
     "required": ["spec"],

@@ -36,7 +36,7 @@ PARSE = f"{UNRECOGNIZED}couldn't get version/kind; json parse error: "
             f"{HANDLED}json: cannot unmarshal number 1e999 into Go value of type float64",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_body_that_is_no_object_is_told_of_in_gos_words(raw: bytes, message: str) -> None:
     """The texts are those of kube-apiserver 1.36."""
     with pytest.raises(ApiError) as caught:
@@ -62,17 +62,17 @@ def test_numbers_and_text_are_kept_as_the_server_keeps_them(raw: bytes, value: A
 
 def test_repeated_fields_are_named_by_their_path() -> None:
     """Each repetition is one complaint; the last value counts."""
-    value, told = decode_json(b'{"m":{"a":1,"a":2},"l":[{"b":1,"b":2,"b":3}]}')
+    value, complaints = decode_json(b'{"m":{"a":1,"a":2},"l":[{"b":1,"b":2,"b":3}]}')
     assert value == {"m": {"a": 2}, "l": [{"b": 3}]}
     named = ("m.a", "l[0].b", "l[0].b")
-    assert told == tuple(f'duplicate field "{path}"' for path in named)
+    assert complaints == tuple(f'duplicate field "{path}"' for path in named)
 
 
 def test_yaml_becomes_what_json_can_hold() -> None:
-    """Dates stay text, keys become text, yes and no are booleans, repeated keys are told of."""
-    value, told = decode_yaml(b"a: 1\nb: 2020-01-01\nc: yes\nd: {1: 2, no: x}\na: 3\n")
+    """Dates stay text, keys become text, yes and no are booleans, repeated keys are reported."""
+    value, complaints = decode_yaml(b"a: 1\nb: 2020-01-01\nc: yes\nd: {1: 2, no: x}\na: 3\n")
     assert value == {"a": 3, "b": "2020-01-01", "c": True, "d": {"1": 2, "false": "x"}}
-    assert told == ('line 5: key "a" already set in map',)
+    assert complaints == ('line 5: key "a" already set in map',)
 
 
 def test_of_several_documents_the_first_counts() -> None:
@@ -83,16 +83,33 @@ def test_of_several_documents_the_first_counts() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("n", False), ("Y", True), ("on", True), ("~", None), ("", None), ("0x10", 16),
-        ("017", 15), ("0o17", 15), ("08", 8), ("1_000", 1000), ("1e3", 1000), ("+.5", 0.5),
-        ("12:30:45", "12:30:45"), ("2020-01-01", "2020-01-01"), ("1e400", "1e400"),
+        ("n", False),
+        ("Y", True),
+        ("on", True),
+        ("~", None),
+        ("", None),
+        ("0x10", 16),
+        ("017", 15),
+        ("0o17", 15),
+        ("08", 8),
+        ("1_000", 1000),
+        ("1e3", 1000),
+        ("+.5", 0.5),
+        ("12:30:45", "12:30:45"),
+        ("2020-01-01", "2020-01-01"),
+        ("1e400", "1e400"),
         ("!!str 5", "5"),
-        ("!!float 5", 5), ("!foo 5", "5"), ("!!python/object:os.system x", "x"),
-        ("!!set {b}", {"b": None}), ("18446744073709551616", 18446744073709551616.0),
-        ("[&x {c: 1}, {<<: *x, d: 2}, {<<: [*x, {e: 1}], c: 3}]",
-         [{"c": 1}, {"c": 1, "d": 2}, {"c": 3, "e": 1}]),
+        ("!!float 5", 5),
+        ("!foo 5", "5"),
+        ("!!python/object:os.system x", "x"),
+        ("!!set {b}", {"b": None}),
+        ("18446744073709551616", 18446744073709551616.0),
+        (
+            "[&x {c: 1}, {<<: *x, d: 2}, {<<: [*x, {e: 1}], c: 3}]",
+            [{"c": 1}, {"c": 1, "d": 2}, {"c": 3, "e": 1}],
+        ),
     ],
-)  # fmt: skip
+)
 def test_yaml_is_read_by_the_rules_of_the_server(text: str, value: object) -> None:
     """Scalars and merges mean what they mean to kube-apiserver, not what PyYAML makes of them."""
     assert decode_yaml(f"a: {text}\n".encode()) == ({"a": value}, ())

@@ -25,7 +25,7 @@ def test_no_two_built_ins_share_a_place() -> None:
         ("namespaces", "", ("ns",), (), False),
         ("endpointslices", "discovery.k8s.io", (), (), True),
     ],
-)  # fmt: skip
+)
 def test_kubectls_spellings_are_known(
     plural: str, group: str, short: tuple[str, ...], categories: tuple[str, ...], namespaced: bool
 ) -> None:

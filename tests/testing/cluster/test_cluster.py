@@ -71,7 +71,7 @@ def test_without_controllers_a_namespace_is_only_marked() -> None:
 
 
 def test_a_bare_namespace_goes_when_it_is_finalized() -> None:
-    """Whoever plays the controller ends it through the finalize subresource."""
+    """A controller ends it through the finalize subresource."""
     small = doomed(controllers=False)
     small.delete(small.resource("namespaces"), Key("", "doomed"))
     recording = recorded("namespace-deletion", "finalize namespace")
@@ -102,7 +102,7 @@ def test_a_finalizer_holds_its_namespace_up() -> None:
 
 
 def test_timers_run_in_order_when_they_are_due() -> None:
-    """What is due runs in order of its time, the rest waits, and the next deadline is told."""
+    """What is due runs in order of its time, the rest waits, and the next deadline is known."""
     small = SmallCluster()
     start, done = small.clock.now(), []
     small.cluster.call_at(start + 2, lambda: done.append("later"))
@@ -181,7 +181,7 @@ def test_a_restart_loses_nothing_but_ends_every_watch() -> None:
 
 
 def test_a_reset_cluster_is_as_new() -> None:
-    """Only the born namespaces are left, and only built-ins are served."""
+    """Only the initial namespaces are left, and only built-ins are served."""
     small = SmallCluster()
     small.things()
     small.thing("a")

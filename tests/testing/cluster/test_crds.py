@@ -91,7 +91,7 @@ def test_controllers_can_be_slow() -> None:
 
 
 def test_names_in_use_keep_a_crd_from_being_served_until_they_are_free() -> None:
-    """A conflict of names is told as recorded, and resolved when the other CRD goes."""
+    """A conflict of names is reported as recorded, and resolved when the other CRD goes."""
     small = SmallCluster()
     small.install(crd("confs", "Conf", group="conf.io"))
     recording = recorded("crd-lifecycle", "CRD with a names conflict (never Established)")
@@ -287,7 +287,7 @@ def _field(schema: Object) -> Object:
         ({"group": "foo.k8s.io"}, "protected groups must have approval annotation"),
         ({"conversion": {"strategy": "Webhook"}}, "required when strategy is set to Webhook"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_crd_is_refused_in_the_servers_words(change: Object, complaint: str) -> None:
     """What a real server says of such a CRD is said here."""
     body = crd("bads", "Bad", group="bad.io")
@@ -357,12 +357,16 @@ def test_a_resource_has_what_its_version_says() -> None:
     small = SmallCluster()
     small.install(
         crd(
-            "paints", "Paint", schema, group="sel.io", scope="Cluster",
+            "paints",
+            "Paint",
+            schema,
+            group="sel.io",
+            scope="Cluster",
             subresources={"status": {}},
             selectableFields=[{"jsonPath": ".spec.color"}],
             additionalPrinterColumns=[{"name": "C", "type": "string", "jsonPath": ".spec.color"}],
         )
-    )  # fmt: skip
+    )
     paints = small.resource("paints", "sel.io")
     assert [(each.name, each.path) for each in paints.columns or ()] == [("C", ".spec.color")]
     assert paints.selectable_fields == (".spec.color",)

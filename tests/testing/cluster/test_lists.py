@@ -30,9 +30,11 @@ from .one_collection import CLUS, PAINTS, WIDGETS, OneCollection, names
 from .recordings import golden, recorded, request_of
 
 _EVEN = ("p0", "p2", "p4", "p6")
-_LATER = {  # what was written between the recorded topics: name -> (topic, revision)
-    "p3": 119229, "p4": 119230, "p0": 119231
-}  # fmt: skip
+_LATER = {  # objects written between the recorded topics, and their revisions
+    "p3": 119229,
+    "p4": 119230,
+    "p0": 119231,
+}
 
 
 def _recorded_collection() -> OneCollection:
@@ -160,9 +162,15 @@ def test_a_default_of_the_schema_is_selected_by() -> None:
         },
     }
     resource = Resource(
-        "sel.io", "v1", "paints", "Paint", True, selectable_fields=(".spec.color",),
-        schema=schema, structural=Structural(schema),
-    )  # fmt: skip
+        "sel.io",
+        "v1",
+        "paints",
+        "Paint",
+        True,
+        selectable_fields=(".spec.color",),
+        schema=schema,
+        structural=Structural(schema),
+    )
     collection = OneCollection(resource)
     collection.put("ns/plain")
     collection.put("ns/red", color="red")
@@ -349,9 +357,14 @@ def test_a_list_that_names_its_one_object_has_no_second_page(namespace: str, goe
 
 
 _TOPICS = (
-    "list-paging", "list-resourceversion", "watch-errors", "watchlist", "selectors",
-    "selectable-fields", "sharding-on",
-)  # fmt: skip
+    "list-paging",
+    "list-resourceversion",
+    "watch-errors",
+    "watchlist",
+    "selectors",
+    "selectable-fields",
+    "sharding-on",
+)
 _RESOURCES = {"/apis/ex.io/v1/widgets": WIDGETS, "/apis/sel.io/v1/paints": PAINTS}
 
 
@@ -380,25 +393,44 @@ def test_a_recorded_refusal_is_given_word_for_word(recording: Object, resource: 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("limit=abc&labelSelector=a b&timeoutSeconds=x",
-         'strconv.ParseInt: parsing "x": invalid syntax'),
+        (
+            "limit=abc&labelSelector=a b&timeoutSeconds=x",
+            'strconv.ParseInt: parsing "x": invalid syntax',
+        ),
         ("limit=", 'strconv.ParseInt: parsing "": invalid syntax'),
         ("limit=1.5", 'strconv.ParseInt: parsing "1.5": invalid syntax'),
-        ("limit=99999999999999999999",
-         'strconv.ParseInt: parsing "99999999999999999999": value out of range'),
-        ("labelSelector=a b&fieldSelector=x",
-         "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+        (
+            "limit=99999999999999999999",
+            'strconv.ParseInt: parsing "99999999999999999999": value out of range',
+        ),
+        (
+            "labelSelector=a b&fieldSelector=x",
+            "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+        ),
         ("fieldSelector=q%3D1&resourceVersion=abc", "field label not supported: q"),
-        ("resourceVersion=18446744073709551616",
-         ('invalid resource version: resourceVersion: Invalid value: "18446744073709551616": '
-         'strconv.ParseUint: parsing "18446744073709551616": value out of range')),
-        ("resourceVersion=%201",
-         ('invalid resource version: resourceVersion: Invalid value: " 1": '
-         'strconv.ParseUint: parsing " 1": invalid syntax')),
-        ("continue=x&resourceVersion=5",
-         "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"),
+        (
+            "resourceVersion=18446744073709551616",
+            (
+                'invalid resource version: resourceVersion: Invalid value: "18446744073709551616": '
+                'strconv.ParseUint: parsing "18446744073709551616": value out of range'
+            ),
+        ),
+        (
+            "resourceVersion=%201",
+            (
+                'invalid resource version: resourceVersion: Invalid value: " 1": '
+                'strconv.ParseUint: parsing " 1": invalid syntax'
+            ),
+        ),
+        (
+            "continue=x&resourceVersion=5",
+            (
+                "invalid continue token: continue key is not valid: "
+                "illegal base64 data at input byte 0"
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_first_fault_of_several_is_the_one_the_real_server_names(
     query: str, message: str
 ) -> None:
@@ -411,21 +443,51 @@ def test_the_first_fault_of_several_is_the_one_the_real_server_names(
 @pytest.mark.parametrize(
     ("resource", "field", "message"),
     [
-        (Resource("", "v1", "pods", "Pod", True, builtin=True,
-                  selectable_fields=("spec.nodeName",)),
-         "a", "field label not supported: a"),
-        (Resource("", "v1", "nodes", "Node", False, builtin=True,
-                  selectable_fields=("spec.unschedulable",)),
-         "metadata.namespace", "field label not supported: metadata.namespace"),
-        (Resource("", "v1", "configmaps", "ConfigMap", True, builtin=True),
-         "a", '"a" is not a known field selector: only "metadata.name", "metadata.namespace"'),
-        (Resource("batch", "v1", "jobs", "Job", True, builtin=True,
-                  selectable_fields=("status.successful",)),
-         "a", 'field label "a" not supported for Job'),
-        (Resource("clu.io", "v1", "clus", "Clu", False),
-         "metadata.namespace", "field label not supported: metadata.namespace"),
+        (
+            Resource(
+                "", "v1", "pods", "Pod", True, builtin=True, selectable_fields=("spec.nodeName",)
+            ),
+            "a",
+            "field label not supported: a",
+        ),
+        (
+            Resource(
+                "",
+                "v1",
+                "nodes",
+                "Node",
+                False,
+                builtin=True,
+                selectable_fields=("spec.unschedulable",),
+            ),
+            "metadata.namespace",
+            "field label not supported: metadata.namespace",
+        ),
+        (
+            Resource("", "v1", "configmaps", "ConfigMap", True, builtin=True),
+            "a",
+            '"a" is not a known field selector: only "metadata.name", "metadata.namespace"',
+        ),
+        (
+            Resource(
+                "batch",
+                "v1",
+                "jobs",
+                "Job",
+                True,
+                builtin=True,
+                selectable_fields=("status.successful",),
+            ),
+            "a",
+            'field label "a" not supported for Job',
+        ),
+        (
+            Resource("clu.io", "v1", "clus", "Clu", False),
+            "metadata.namespace",
+            "field label not supported: metadata.namespace",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_unknown_field_is_refused_as_the_kind_refuses_it(
     resource: Resource, field: str, message: str
 ) -> None:

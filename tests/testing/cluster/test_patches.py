@@ -90,7 +90,7 @@ def test_an_operation_that_fails_is_a_plain_422(operation: Object) -> None:
     ],
 )
 def test_a_patch_that_is_no_json_is_a_400(body: bytes, message: str) -> None:
-    """A body that cannot be read is told of in the words of a Go decoder."""
+    """A body that cannot be read is refused in the words of a Go decoder."""
     with pytest.raises(ApiError) as caught:
         read_patch(body)
     assert (caught.value.code, caught.value.message) == (400, message)
@@ -232,7 +232,7 @@ def managers(obj: Object | None) -> dict[str, Object]:
 
 
 def test_apply_takes_away_what_it_no_longer_names(small: SmallCluster) -> None:
-    """A field that a manager gave up, and nobody else owns, goes from the object."""
+    """A field that a manager gave up, and no other manager owns, is removed from the object."""
     things, key = small.resource("things", "wr.io"), Key("ns1", "a")
     small.apply(things, key, {"spec": {"replicas": 1, "list": [{"name": "x", "v": 1}]}})
     small.apply(things, key, {"spec": {"replicas": 1}}, "you")
@@ -259,7 +259,7 @@ def test_apply_conflicts_with_whoever_owns_what_it_changes(small: SmallCluster) 
 
 
 def test_apply_to_status_owns_status_alone(small: SmallCluster) -> None:
-    """What else a configuration says is ignored there, and owned by nobody for it."""
+    """What else a configuration says is ignored there, and no manager owns it for that."""
     things, key = small.resource("things", "wr.io"), Key("ns1", "a")
     small.thing("a", {"replicas": 1})
     config = {"spec": {"replicas": 7}, "status": {"phase": "Ready"}}

@@ -46,7 +46,7 @@ _PATHS = {
     ],
 )
 def test_replicas_are_a_number_that_can_be(spec: Any, complaints: list[str]) -> None:
-    """Whatever is no count of replicas is told of in the words of kube-apiserver 1.36."""
+    """A value that is no count of replicas is refused in the words of kube-apiserver 1.36."""
     found = list(scale_spec_causes(_PATHS, {"spec": spec}))
     assert [each["message"] for each in found] == complaints
 

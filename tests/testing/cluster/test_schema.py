@@ -256,11 +256,11 @@ def test_what_nothing_can_happen_to_is_not_walked() -> None:
 def test_unknown_fields_are_told_of_as_asked() -> None:
     """Warn lists them sorted, Ignore is silent, Strict refuses."""
     body = {**val(bogus=1, any={"known": {"zz": 1}}, map=[{"name": "a", "zz": 1}]), "extra": 1}
-    told = tuple(
+    complaints = tuple(
         f'unknown field "{path}"'
         for path in ("extra", "spec.any.known.zz", "spec.bogus", "spec.map[0].zz")
     )
-    assert admit(VALS, body)[1] == told
+    assert admit(VALS, body)[1] == complaints
     assert admit(VALS, body, "Ignore")[1] == ()
     with pytest.raises(UnreadableError, match=r"strict decoding error: unknown field \"extra\", "):
         admit(VALS, body, "Strict")
@@ -277,9 +277,15 @@ def test_an_embedded_object_keeps_what_every_object_has() -> None:
 def test_the_recorded_violations_are_found() -> None:
     """The recorded invalid Thing has the recorded causes, the note on CEL rules included."""
     things = Resource(
-        "wr.io", "v1", "things", "Thing", namespaced=True, schema=THING,
-        structural=Structural(THING), scale={"specReplicasPath": ".spec.replicas"},
-    )  # fmt: skip
+        "wr.io",
+        "v1",
+        "things",
+        "Thing",
+        namespaced=True,
+        schema=THING,
+        structural=Structural(THING),
+        scale={"specReplicasPath": ".spec.replicas"},
+    )
     recording = recorded("errors", "create invalid: schema violations")
     causes = with_rules_note(things, content_causes(things, recording["request"]["body"]))
     theirs = recording["response"]["body"]["details"]["causes"]

@@ -245,8 +245,11 @@ class TestWhereItStarts:
         rest = taken(watch)
         assert len(first) == 1
         assert rest == [
-            ("ADDED", "b", "3"), ("ADDED", "c", "4"), ("BOOKMARK", "", "4"), ("DELETED", "c", "5"),
-        ]  # fmt: skip
+            ("ADDED", "b", "3"),
+            ("ADDED", "c", "4"),
+            ("BOOKMARK", "", "4"),
+            ("DELETED", "c", "5"),
+        ]
 
     def test_from_a_version_it_replays_what_came_after(self) -> None:
         """And not what was there at it."""
@@ -306,7 +309,7 @@ class TestWhereItStarts:
         assert watch.ended
 
     def test_a_streaming_list_from_the_future_begins_when_the_future_comes(self) -> None:
-        """It looks again and again; nothing written meanwhile is told twice."""
+        """It looks again and again; nothing written meanwhile is sent twice."""
         collection = OneCollection()
         watch = collection.watch(f"{_WATCH_LIST}&resourceVersion=3")
         collection.put("ns/a")
@@ -433,7 +436,7 @@ class TestHowItEnds:
         assert len(found) > 10
 
     def test_a_changed_spec_ends_it_after_a_second_in_which_it_still_hears(self) -> None:
-        """The reader is woken, and told when to come back."""
+        """The reader is woken, and knows when to come back."""
         collection = OneCollection()
         watch = collection.watch("resourceVersion=1")
         assert lines(watch) == []

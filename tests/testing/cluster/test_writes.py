@@ -26,12 +26,14 @@ Answers = dict[str, tuple[int, Object]]
 
 _ELSEWHERE = {
     # answered before a writer is reached, or with a body that the recording does not hold
-    "POST with content type text/plain", "duplicate field, fieldValidation=Strict",
-    "DELETE collection across namespaces", "POST to the all-namespaces collection",
+    "POST with content type text/plain",
+    "duplicate field, fieldValidation=Strict",
+    "DELETE collection across namespaces",
+    "POST to the all-namespaces collection",
     "PUT on a collection",
     # CEL rules are not evaluated
     "create invalid: CEL rule",
-}  # fmt: skip
+}
 
 
 def _of_things(topic: str) -> list[Object]:
@@ -241,8 +243,11 @@ def test_generated_names_are_new(small: SmallCluster) -> None:
     """A generateName gives a name of five more characters, another one each time."""
     things = small.resource("things", "wr.io")
     body = {
-        "apiVersion": "wr.io/v1", "kind": "Thing", "metadata": {"generateName": "g-"}, "spec": {}
-    }  # fmt: skip
+        "apiVersion": "wr.io/v1",
+        "kind": "Thing",
+        "metadata": {"generateName": "g-"},
+        "spec": {},
+    }
     made = {
         small.writer.create(things, "ns1", body, OPTIONS).object["metadata"]["name"]
         for _ in range(20)
