@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from dyninformer.testing.cluster.cluster import Snapshot
     from dyninformer.testing.cluster.watch_cache import ReadSettings
     from dyninformer.testing.control_plane import ControlPlane
-    from dyninformer.testing.http.limits import Limits
-    from dyninformer.testing.in_process import InProcessServer
+    from dyninformer.testing.embedded import LoggedRequest
+    from dyninformer.testing.http.wire import Limits
+    from dyninformer.testing.in_process import InProcessServer, Reply
     from dyninformer.testing.messages import Request
-    from dyninformer.testing.reply import Reply
-    from dyninformer.testing.request_log import LoggedRequest
     from dyninformer.testing.status import ApiError
 
 __all__ = [
@@ -56,11 +55,11 @@ _HOMES = {
     "ApiServer": "api_server",
     "ControlPlane": "control_plane",
     "InProcessServer": "in_process",
-    "Limits": "http.limits",
-    "LoggedRequest": "request_log",
+    "Limits": "http.wire",
+    "LoggedRequest": "embedded",
     "ManualClock": "clock",
     "ReadSettings": "cluster.watch_cache",
-    "Reply": "reply",
+    "Reply": "in_process",
     "Request": "messages",
     "Rule": "api.access",
     "Snapshot": "cluster.cluster",

@@ -8,33 +8,30 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from dyninformer.testing.api.access import UNSECURED
-from dyninformer.testing.backend import Backend
+from dyninformer.testing.client import dynamic_client, kubeconfig_text, write_private
 from dyninformer.testing.clock import SystemClock
-from dyninformer.testing.cluster.cluster import Cluster
 from dyninformer.testing.cluster.watch_cache import ReadSettings
-from dyninformer.testing.door import Door
-from dyninformer.testing.exchange import Exchange
-from dyninformer.testing.http.limits import Limits
-from dyninformer.testing.http.listener import Listener
-from dyninformer.testing.http.tls import authority_pem, server_context
-from dyninformer.testing.kubeconfig import kubeconfig_text, write_private
-from dyninformer.testing.messages import Request
-from dyninformer.testing.owner_thread import OwnerThread
+from dyninformer.testing.embedded import EmbeddedServer
+from dyninformer.testing.http.listener import Listener, authority_pem, server_context
+from dyninformer.testing.http.wire import Limits
+from dyninformer.testing.messages import AnswerPlan, Request
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
+
 
 T = TypeVar("T")
 
 _POLL_SECONDS = 0.002
 
 
-class ApiServer(Door):
+class ApiServer(EmbeddedServer):
     """A Kubernetes API server in this process, for tests: real HTTP, no cluster, no binaries.
 
     It listens on 127.0.0.1 from construction to `close`, serves what kube-apiserver
@@ -70,29 +67,33 @@ class ApiServer(Door):
     ) -> None:
         self._clock = SystemClock()
         self._tls = tls
-        self._guard = threading.Lock()  # guards _directory
+        self._directory_lock = threading.Lock()  # guards _directory
         self._directory: Path | None = None
         self._numbers = itertools.count(1)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due: float | None = None
-        cluster = Cluster(
-            self._clock, settings,
-            seed=seed, controllers=controllers, controller_delay=controller_delay,
-        )  # fmt: skip
-        self._thread = OwnerThread("dyninformer API server")
-        try:
-            self._listener = Listener(
-                self._thread.loop, self._handle, self._clock.now,
-                limits=limits, tls=server_context() if tls else None, port=port,
-            )  # fmt: skip
-        except BaseException:
-            self._thread.close()
-            raise
-        self._backend = Backend(
-            cluster, settings, run=self._call, gate=self._gate, sever=self._listener.sever
+        super().__init__(
+            self._clock,
+            settings,
+            seed=seed,
+            controllers=controllers,
+            controller_delay=controller_delay,
         )
         if not tls:
             self.access.anonymous = UNSECURED
+        self._thread = _LoopThread("dyninformer API server")
+        try:
+            self._listener = Listener(
+                self._thread.loop,
+                self._plan,
+                self._clock.now,
+                limits=limits,
+                tls=server_context() if tls else None,
+                port=port,
+            )
+        except BaseException:
+            self._thread.close()
+            raise
         self._call(self._listener.open)
 
     # -- its life ------------------------------------------------------------------------
@@ -108,7 +109,7 @@ class ApiServer(Door):
 
     def start(self) -> None:
         """Listen again, on the same port, after `stop`. Caches are cold, as after any start."""
-        self._call(self._backend.restart)
+        self.restart()
         self._call(self._listener.open)
 
     def reset(self) -> None:
@@ -124,7 +125,7 @@ class ApiServer(Door):
         if not self._thread.closed:
             self._thread.run(self._listener.close)
             self._thread.close()
-        with self._guard:
+        with self._directory_lock:
             directory, self._directory = self._directory, None
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
@@ -154,7 +155,7 @@ class ApiServer(Door):
         """Write a kubeconfig that only its owner can read, and return where it is.
 
         Without ``path`` it lies in a folder that `close` removes. ``token`` is that of
-        another user, by default the one who may do all.
+        another user, by default one that may do all.
         """
         ca = authority_pem() if self._tls else None
         content = kubeconfig_text(self.url, token or self.token, ca).encode()
@@ -165,8 +166,6 @@ class ApiServer(Door):
 
     def client(self, *, token: str | None = None) -> DynamicClient:
         """The official DynamicClient, connected; it asks nothing before it is used."""
-        from dyninformer.testing.client import dynamic_client  # noqa: PLC0415 - 0.25 s of import
-
         return dynamic_client(self.url, token or self.token, self.ca)
 
     # -- inside --------------------------------------------------------------------------
@@ -188,15 +187,15 @@ class ApiServer(Door):
             time.sleep(_POLL_SECONDS)
         return True
 
-    def _handle(self, request: Request) -> Exchange:
+    def _plan(self, request: Request) -> AnswerPlan:
         try:
-            return self._backend.handle(request)
+            return super()._plan(request)
         finally:
             self._set_timer()
 
     def _set_timer(self) -> None:
         """Have the loop come back when something is due that nobody asks for."""
-        due = self._backend.next_deadline()
+        due = self._next_deadline()
         if self._timer is not None:
             if due == self._timer_due:
                 return
@@ -209,11 +208,13 @@ class ApiServer(Door):
 
     def _on_timer(self) -> None:
         self._timer = None
-        self._backend.run_due()
+        self._run_due()
         self._set_timer()
 
-    def _gate(self, refusing: bool) -> None:
-        """Close the port, or open it again, from the loop's thread."""
+    def _sever(self) -> None:
+        self._listener.sever()
+
+    def _set_refusing(self, refusing: bool) -> None:
         if refusing:
             self._listener.refuse()
         else:
@@ -221,9 +222,76 @@ class ApiServer(Door):
 
     def _file(self, name: str, content: bytes) -> Path:
         """A file of this server's own, readable by its owner alone."""
-        with self._guard:
+        with self._directory_lock:
             if self._directory is None:
                 self._directory = Path(tempfile.mkdtemp(prefix="dyninformer-"))
             path = self._directory / name
         write_private(path, content)
         return path
+
+
+class _LoopThread:
+    """Runs an asyncio loop on one named daemon thread, from construction to `close`.
+
+    Its methods may be called from any thread, the loop's own included.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._name = name
+        self._closed = False
+        self._lock = threading.Lock()  # guards _closed against calls that would never be run
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+        self._thread.start()
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run ``function`` on the loop's thread, and return what it returns or raises."""
+        if self.is_current():
+            return function()
+
+        async def once() -> T:
+            return function()
+
+        return self.run(once)
+
+    def run(self, coroutine: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine on the loop to its end; not from the loop's own thread."""
+        if self.is_current():
+            raise RuntimeError(f"{self._name} cannot wait for itself")
+        with self._lock:
+            if self._closed:
+                raise RuntimeError(f"{self._name} has been closed")
+            future: Future[T] = asyncio.run_coroutine_threadsafe(coroutine(), self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # an interrupt ends the wait: nobody needs the answer
+            raise
+
+    @property
+    def closed(self) -> bool:
+        """`close` has been called."""
+        return self._closed
+
+    def is_current(self) -> bool:
+        """Whether the caller is on the loop's thread."""
+        return threading.current_thread() is self._thread
+
+    def close(self) -> None:
+        """End every task, the loop and the thread. Idempotent; not from the loop's own thread."""
+        with self._lock:
+            already, self._closed = self._closed, True
+        if not already:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+            tasks = asyncio.all_tasks(self.loop)
+            for task in tasks:
+                task.cancel()
+            self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        finally:
+            self.loop.close()

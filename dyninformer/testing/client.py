@@ -1,15 +1,57 @@
-"""The official client, connected to a server of this package; the only importer of it here."""
+"""What clients connect with: a kubeconfig for one server and one user, or the official client."""
 
 from __future__ import annotations
 
+import base64
+import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kubernetes import client
-from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.discovery import LazyDiscoverer
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+    from kubernetes.dynamic.discovery import LazyDiscoverer
+
+_NAME = "dyninformer"
+"""The name of the cluster, the user and the context in it."""
+
+
+def kubeconfig_text(url: str, token: str, ca: bytes | None, namespace: str = "default") -> str:
+    """A kubeconfig that any client can use; JSON, which is YAML too."""
+    cluster: dict[str, str] = {"server": url}
+    if ca is not None:
+        cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": _NAME,
+            "clusters": [{"name": _NAME, "cluster": cluster}],
+            "users": [{"name": _NAME, "user": {"token": token}}],
+            "contexts": [
+                {
+                    "name": _NAME,
+                    "context": {"cluster": _NAME, "user": _NAME, "namespace": namespace},
+                }
+            ],
+        },
+        indent=2,
+    )
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path`` in one step, readable by its owner alone."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600 from birth
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
 
 _NO_CACHE_FILE = os.path.join(os.devnull, "discovery")
 """A path that cannot exist: the official client would leave a file that all users can read."""
@@ -17,6 +59,9 @@ _NO_CACHE_FILE = os.path.join(os.devnull, "discovery")
 
 def dynamic_client(url: str, token: str, ca: Path | None) -> DynamicClient:
     """A DynamicClient that asks nothing of the server before it is used."""
+    from kubernetes import client  # noqa: PLC0415 - 0.25 s of import
+    from kubernetes.dynamic import DynamicClient  # noqa: PLC0415 - as above
+
     configuration = client.Configuration()
     configuration.host = url
     configuration.ssl_ca_cert = None if ca is None else str(ca)
@@ -41,6 +86,8 @@ class _LateDiscoverer:
         return iter(self._discoverer())
 
     def _discoverer(self) -> LazyDiscoverer:
+        from kubernetes.dynamic.discovery import LazyDiscoverer  # noqa: PLC0415 - as above
+
         if self._found is None:
             self._found = LazyDiscoverer(  # type: ignore[no-untyped-call]
                 self._dynamic, _NO_CACHE_FILE

@@ -1,34 +1,32 @@
 """The real thing: etcd and kube-apiserver as child processes, up in three seconds.
 
-`ControlPlane` has the same doors as `ApiServer`, so a test can run on either.
+`ControlPlane` has the same methods as `ApiServer`, so a test can run on either.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import secrets
 import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from urllib.parse import quote, urlencode
 
+import urllib3
+
+from dyninformer.errors import DynInformerError
 from dyninformer.testing.api.access import MASTERS
-from dyninformer.testing.assets import ControlPlaneError, find_assets
-from dyninformer.testing.etcd import Etcd
-from dyninformer.testing.kubeconfig import kubeconfig_text, write_private
-from dyninformer.testing.launching import (
-    CA_FILE,
-    apiserver_command,
-    etcd_command,
-    write_credentials,
-)
-from dyninformer.testing.object_door import ObjectDoor
-from dyninformer.testing.objects import Objects
+from dyninformer.testing.client import dynamic_client, kubeconfig_text, write_private
+from dyninformer.testing.cluster.resources import Resource, Resources
+from dyninformer.testing.messages import Request, Response, body_of
+from dyninformer.testing.objects import ObjectMethods
 from dyninformer.testing.processes import Processes, ReservedPort
-from dyninformer.testing.remote import RemoteApi
 from dyninformer.types import Names, Object
 
 if TYPE_CHECKING:
@@ -38,20 +36,22 @@ T = TypeVar("T")
 Process = Literal["etcd", "kube-apiserver"]
 
 _KEPT = (
-    b"/registry/leases/", b"/registry/masterleases/", b"/registry/peerserverleases/",
+    b"/registry/leases/",
+    b"/registry/masterleases/",
+    b"/registry/peerserverleases/",
     b"/registry/apiregistration.k8s.io/",
-)  # fmt: skip
+)
 """What the API server writes for itself as long as it lives."""
 _LONG_AGO = "2000-01-01T00:00:00Z"
 _POLL_SECONDS = 0.01
 
 
-class ControlPlane(ObjectDoor):
+class ControlPlane(ObjectMethods):
     """etcd and kube-apiserver on loopback, started by the constructor, killed for sure at the end.
 
     No controller manager runs: namespaces do not finish terminating, and owners do
     not take their dependents along. Compaction happens only when `compact` asks for
-    it. Every method may be called from any thread, the process doors
+    it. Every method may be called from any thread, the methods for processes
     (``kill``, ``stop``, ``start``, ``restart``) from one thread at a time.
 
     ``users`` maps names to their groups; `token_for` gives each one's bearer token.
@@ -77,13 +77,12 @@ class ControlPlane(ObjectDoor):
         self._ports = {name: ReservedPort() for name in ("etcd", "peer", "kube-apiserver")}
         self.directory = Path(tempfile.mkdtemp(prefix="dyninformer-control-plane-"))
         """Certificates, data and the log of each process; removed by `close`."""
-        self.ca = self.directory / CA_FILE
+        self.ca = self.directory / _CA_FILE
         """The certificate authority that clients must trust, as a PEM file."""
-        write_credentials(self.directory, self._tokens, {"admin": [MASTERS], **(users or {})})
+        _write_credentials(self.directory, self._tokens, {"admin": [MASTERS], **(users or {})})
         self._processes = Processes(self.directory)
-        self._etcd = Etcd(f"http://127.0.0.1:{self._ports['etcd'].number}")
-        self._remote = RemoteApi(self.url, self.token, str(self.ca))
-        self._objects = Objects(self._remote.handle, self._remote, self.token)
+        self._etcd = _Etcd(f"http://127.0.0.1:{self._ports['etcd'].number}")
+        self._remote = _RemoteApi(self.url, self.token, str(self.ca))
         try:
             self.start("etcd")
             self.start("kube-apiserver")
@@ -114,7 +113,7 @@ class ControlPlane(ObjectDoor):
         """Write a kubeconfig that only its owner can read, and return where it is.
 
         Without ``path`` it lies in the folder that `close` removes. ``token`` is that
-        of another user, by default the one who may do all.
+        of another user, by default one that may do all.
         """
         chosen = token or self.token
         if path is None:
@@ -126,8 +125,6 @@ class ControlPlane(ObjectDoor):
 
     def client(self, *, token: str | None = None) -> DynamicClient:
         """The official DynamicClient, connected; it asks nothing before it is used."""
-        from dyninformer.testing.client import dynamic_client  # noqa: PLC0415 - 0.25 s of import
-
         return dynamic_client(self.url, token or self.token, self.ca)
 
     # -- the processes ------------------------------------------------------------------
@@ -242,8 +239,8 @@ class ControlPlane(ObjectDoor):
     def _command(self, process: Process) -> list[str]:
         ports = {name: port.number for name, port in self._ports.items()}
         if process == "etcd":
-            return etcd_command(self._assets, self.directory, ports["etcd"], ports["peer"])
-        command = apiserver_command(
+            return _etcd_command(self._assets, self.directory, ports["etcd"], ports["peer"])
+        command = _apiserver_command(
             self._assets, self.directory, ports["etcd"], ports["kube-apiserver"]
         )
         return [*command, *self._flags]
@@ -257,8 +254,14 @@ class ControlPlane(ObjectDoor):
     def _groups(self) -> set[str]:
         return {resource.group for resource in self._remote.all()}
 
-    def _with_objects(self, act: Callable[[Objects], T]) -> T:
-        return act(self._objects)
+    def _call(self, function: Callable[[], T]) -> T:
+        return function()
+
+    def _handle(self, request: Request) -> Response:
+        return self._remote.handle(request)
+
+    def _served(self) -> Resources:
+        return self._remote.all()
 
     def _wait_until(self, condition: Callable[[], bool], timeout: float) -> bool:
         deadline = time.monotonic() + timeout
@@ -268,13 +271,14 @@ class ControlPlane(ObjectDoor):
             time.sleep(_POLL_SECONDS)
         return True
 
-    def _unestablished(self, crds: Names) -> Names:
+    def _unestablished(self, crds: Iterable[str]) -> Names:
         """Those of the CRDs that are not established, not discovered, or not yet listed."""
-        waiting = set(super()._unestablished(crds))
-        return [name for name in crds if name in waiting or not self._is_served(name)]
+        names = list(crds)
+        waiting = set(super()._unestablished(names))
+        return [name for name in names if name in waiting or not self._is_served(name)]
 
     def _is_served(self, name: str) -> bool:
-        crd = self._objects.get(f"customresourcedefinitions/{name}")
+        crd = self.get(f"customresourcedefinitions/{name}")
         self._let_creates_through(crd)
         spec = crd["spec"]
         group, plural = spec["group"], spec["names"]["plural"]
@@ -293,7 +297,7 @@ class ControlPlane(ObjectDoor):
         conditions = crd["status"]["conditions"]
         if any(each["lastTransitionTime"] != _LONG_AGO for each in conditions):
             aged = [{**each, "lastTransitionTime": _LONG_AGO} for each in conditions]
-            self._objects.patch(crd, {"status": {"conditions": aged}}, subresource="status")
+            self.patch(crd, {"status": {"conditions": aged}}, subresource="status")
 
     def _wait_for(
         self, what: str, condition: Callable[[], bool], process: Process = "kube-apiserver"
@@ -309,3 +313,238 @@ class ControlPlane(ObjectDoor):
                 f"{process} {state}, and after at most {self._timeout:g} s there is no sign of "
                 f"{what}. The end of its log:\n{self._processes.tail(process)}"
             )
+
+
+# -- where the programs are, and how they are started -------------------------------------------
+
+_ASSETS = "KUBEBUILDER_ASSETS"
+_BINARIES = ("etcd", "kube-apiserver")
+
+
+class ControlPlaneError(DynInformerError, RuntimeError):
+    """The control plane cannot be started, or does not come up; the message quotes its log."""
+
+
+def find_assets(assets: str | os.PathLike[str] | None = None) -> Path:
+    """The folder of etcd and kube-apiserver; a ControlPlaneError says what is missing.
+
+    ``assets`` None asks the environment variable KUBEBUILDER_ASSETS, as envtest does.
+    """
+    named = os.fspath(assets) if assets is not None else os.environ.get(_ASSETS, "")
+    if not named:
+        raise ControlPlaneError(
+            f"{_ASSETS} is not set: it names the folder of etcd and kube-apiserver. "
+            "Build them with `make kube` in a clone of dyninformer, or get them with setup-envtest."
+        )
+    folder = Path(named)
+    missing = [name for name in _BINARIES if not os.access(folder / name, os.X_OK)]
+    if missing:
+        raise ControlPlaneError(
+            f"{_ASSETS}={named} has no executable {' and no '.join(missing)}. "
+            "Build them with `make kube` in a clone of dyninformer, or get them with setup-envtest."
+        )
+    return folder
+
+
+_CA_FILE = "ca.crt"
+
+
+def _etcd_command(assets: Path, directory: Path, port: int, peer_port: int) -> list[str]:
+    """One etcd that may lose its data when the machine does, and is quick for it."""
+    client, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
+    return [
+        str(assets / "etcd"), "--name", "test", "--data-dir", str(directory / "etcd"),
+        "--listen-client-urls", client, "--advertise-client-urls", client,
+        "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+        "--initial-cluster", f"test={peer}", "--socket-reuse-port=true",
+        "--unsafe-no-fsync", "--log-level", "warn",
+    ]  # fmt: skip
+
+
+def _apiserver_command(assets: Path, directory: Path, etcd_port: int, port: int) -> list[str]:
+    """A kube-apiserver with RBAC, the tokens of `_write_credentials`, and no compaction."""
+    return [
+        str(assets / "kube-apiserver"), "--etcd-servers", f"http://127.0.0.1:{etcd_port}",
+        "--bind-address", "127.0.0.1", "--secure-port", str(port), "--permit-port-sharing",
+        "--tls-cert-file", str(directory / "server.crt"),
+        "--tls-private-key-file", str(directory / "server.key"),
+        "--service-account-issuer", "https://kubernetes.default.svc",
+        "--service-account-signing-key-file", str(directory / "service-accounts.key"),
+        "--service-account-key-file", str(directory / "service-accounts.key"),
+        "--token-auth-file", str(directory / "tokens.csv"), "--authorization-mode", "RBAC",
+        "--service-cluster-ip-range", "10.0.0.0/24",
+        "--disable-admission-plugins", "ServiceAccount",
+        "--enable-priority-and-fairness=false", "--etcd-compaction-interval=0",
+    ]  # fmt: skip
+
+
+def _write_credentials(
+    directory: Path, tokens: Mapping[str, str], groups: Mapping[str, Sequence[str]]
+) -> None:
+    """A certificate for loopback, a key for service accounts, and a token for each user."""
+    # Here, as `find_assets` is for everybody: 50 ms of cryptography.
+    import trustme  # noqa: PLC0415
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1", "localhost")
+    service_accounts = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,  # what kube-apiserver can read
+        serialization.NoEncryption(),
+    )
+    rows = [f'{token},{name},{name},"{",".join(groups[name])}"\n' for name, token in tokens.items()]
+    files = {
+        _CA_FILE: authority.cert_pem.bytes(),
+        "server.crt": b"".join(blob.bytes() for blob in certificate.cert_chain_pems),
+        "server.key": certificate.private_key_pem.bytes(),
+        "service-accounts.key": service_accounts,
+        "tokens.csv": "".join(rows).encode(),
+    }
+    for name, content in files.items():
+        write_private(directory / name, content)
+
+
+# -- etcd itself, for what no API server offers: revisions, compaction, a clean slate -----------
+
+_PREFIX = b"/registry/"
+_COMPACT_KEY = b"compact_rev_key"
+
+
+class EtcdError(DynInformerError, ConnectionError):
+    """etcd refused what was asked, or did not answer."""
+
+
+class _Etcd:
+    """The key-value store behind a control plane, through its JSON gateway."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._pool = urllib3.PoolManager(retries=False, timeout=10)
+
+    def revision(self) -> int:
+        """The revision of the newest write, which is the newest resourceVersion."""
+        answer = self._ask("/v3/kv/range", {"key": _text(_PREFIX), "limit": 1, "keys_only": True})
+        return int(answer["header"]["revision"])
+
+    def keys(self) -> set[bytes]:
+        """The key of every object of the cluster."""
+        question = {"key": _text(_PREFIX), "range_end": _text(_after(_PREFIX)), "keys_only": True}
+        found = self._ask("/v3/kv/range", question).get("kvs", [])
+        return {base64.b64decode(entry["key"]) for entry in found}
+
+    def delete(self, key: bytes) -> None:
+        """Remove one object, past finalizers and everything else that would object."""
+        self._ask("/v3/kv/deleterange", {"key": _text(key)})
+
+    def compact(self, revision: int) -> None:
+        """Forget every state before ``revision``, and tell API servers so.
+
+        They read the revision of the last compaction from a key of their own; it
+        is written first, as they do it themselves.
+        """
+        self._ask("/v3/kv/put", {"key": _text(_COMPACT_KEY), "value": _text(b"%d" % revision)})
+        self._ask("/v3/kv/compaction", {"revision": revision, "physical": True})
+
+    def healthy(self) -> bool:
+        """Whether etcd takes writes; False, not an error, while it is down."""
+        try:
+            return self._pool.request("GET", f"{self._url}/health", timeout=1).status == 200
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self._pool.clear()
+
+    def _ask(self, path: str, question: dict[str, object]) -> dict[str, Any]:
+        try:
+            answer = self._pool.request("POST", self._url + path, json=question)
+        except urllib3.exceptions.HTTPError as error:
+            raise EtcdError(f"etcd at {self._url} did not answer {path}: {error}") from error
+        if answer.status != 200:
+            text = answer.data.decode(errors="replace")[:300]
+            raise EtcdError(f"etcd refused {path}: HTTP {answer.status}: {text}")
+        found: dict[str, Any] = json.loads(answer.data)
+        return found
+
+
+def _text(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _after(prefix: bytes) -> bytes:
+    return prefix[:-1] + bytes([prefix[-1] + 1])
+
+
+# -- the API server, over HTTPS ---------------------------------------------------------------
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+class _RemoteApi:
+    """Carries requests to a server over HTTPS, and knows what it serves."""
+
+    def __init__(self, url: str, token: str, ca: str) -> None:
+        self._url = url
+        self._token = token
+        self._pool = urllib3.PoolManager(ca_certs=ca, retries=False)
+        self._discovered: dict[str, tuple[str, Resources]] = {}
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self._pool.clear()
+
+    def handle(self, request: Request, timeout: float = 60) -> Response:
+        """The server's answer; urllib3's HTTPError if it gives none."""
+        path = quote(request.path)
+        url = f"{self._url}{path}?{urlencode(request.query)}" if request.query else self._url + path
+        answer = self._pool.request(
+            request.method, url, body=request.body, headers=request.headers, timeout=timeout
+        )
+        return Response(answer.status, tuple(answer.headers.items()), answer.data)
+
+    def answers(self, path: str) -> bool:
+        """Whether the path is answered 200 now."""
+        try:
+            return self._get(path, "*/*", timeout=5).status == 200
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    def all(self) -> Resources:
+        """Every resource in every version, asked anew; the server says if nothing has changed."""
+        return self._discover("/api") + self._discover("/apis")
+
+    def _discover(self, path: str) -> Resources:
+        etag, known = self._discovered.get(path, ("", ()))
+        answer = self._get(path, _AGGREGATED, etag)
+        if answer.status == 304:
+            return known
+        found = tuple(_resources(json.loads(body_of(answer))))
+        headers = {name.lower(): value for name, value in answer.headers}
+        self._discovered[path] = (headers.get("etag", ""), found)
+        return found
+
+    def _get(self, path: str, accept: str, etag: str = "", timeout: float = 60) -> Response:
+        headers = {"authorization": f"Bearer {self._token}", "accept": accept}
+        if etag:
+            headers["if-none-match"] = etag
+        return self.handle(Request("GET", path, headers=headers), timeout)
+
+
+def _resources(discovery: dict[str, Any]) -> Iterator[Resource]:
+    for group in discovery["items"]:
+        name = group["metadata"].get("name", "")
+        for version in group["versions"]:
+            for entry in version.get("resources", ()):
+                yield Resource(
+                    name,
+                    version["version"],
+                    entry["resource"],
+                    entry["responseKind"]["kind"],
+                    entry["scope"] == "Namespaced",
+                    singular=entry.get("singularResource", ""),
+                    short_names=tuple(entry.get("shortNames", ())),
+                    builtin="." not in name or name.endswith(".k8s.io"),
+                )

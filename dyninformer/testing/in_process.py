@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from dyninformer.testing.backend import Backend
 from dyninformer.testing.clock import ManualClock
-from dyninformer.testing.cluster.cluster import Cluster
 from dyninformer.testing.cluster.watch_cache import ReadSettings
-from dyninformer.testing.door import Door
-from dyninformer.testing.messages import Query, Request
-from dyninformer.testing.reply import Reply
+from dyninformer.testing.embedded import EmbeddedServer
+from dyninformer.testing.messages import (
+    AnswerPlan,
+    Ending,
+    Headers,
+    Pause,
+    Query,
+    Request,
+    Response,
+    Step,
+    body_of,
+    is_stream,
+)
 
 T = TypeVar("T")
 
 
-class InProcessServer(Door):
+class InProcessServer(EmbeddedServer):
     """A Kubernetes API server as an object: for clients that are simulated.
 
-    Nothing happens but in the calls that are made, in their order, and no time passes
-    but what `advance` lets pass: the same calls with the same ``seed`` give the same
+    Nothing happens except in the calls that are made, in their order, and no time passes
+    except what `advance` lets pass: the same calls with the same ``seed`` give the same
     answers. It belongs to one thread.
 
     >>> server = InProcessServer()
@@ -42,13 +51,15 @@ class InProcessServer(Door):
         controller_delay: float = 0.0,
     ) -> None:
         self.clock = clock or ManualClock()
-        """What `advance` moves. It may be shared with others who move it: see `run_due`."""
+        """What `advance` moves. Others that share it may move it too: see `run_due`."""
         self._open: list[Reply] = []
-        cluster = Cluster(
-            self.clock, settings,
-            seed=seed, controllers=controllers, controller_delay=controller_delay,
-        )  # fmt: skip
-        self._backend = Backend(cluster, settings, run=self._call, gate=_nothing, sever=self._sever)
+        super().__init__(
+            self.clock,
+            settings,
+            seed=seed,
+            controllers=controllers,
+            controller_delay=controller_delay,
+        )
 
     def send(self, request: Request) -> Reply:
         """Make a request; what comes of it, as time passes, is the reply's to tell.
@@ -57,7 +68,7 @@ class InProcessServer(Door):
         """
         if self.faults.refusing:
             raise ConnectionRefusedError("the server refuses connections")
-        reply = Reply(self._backend.handle(request), self)
+        reply = Reply(self._plan(request), self)
         self._open.append(reply)
         return reply
 
@@ -75,7 +86,7 @@ class InProcessServer(Door):
         return reply
 
     def get_path(self, path: str, *, token: str | None = None, **query: str) -> Reply:
-        """`request` a path by GET, as the user of ``token``, by default the one who may do all."""
+        """`request` a path by GET, as the user of ``token``, by default one that may do all."""
         parameters: Query = tuple(query.items())
         headers = {"authorization": f"Bearer {token or self.token}", "accept": "application/json"}
         return self.request(Request("GET", path, parameters, headers))
@@ -84,12 +95,12 @@ class InProcessServer(Door):
 
     def next_deadline(self) -> float | None:
         """When the server, or an open reply, next has something to do by itself."""
-        found = [self._backend.next_deadline(), *(reply.deadline for reply in self._open)]
+        found = [self._next_deadline(), *(reply.deadline for reply in self._open)]
         return min((each for each in found if each is not None), default=None)
 
     def run_due(self) -> None:
         """Do what is due by the clock, after somebody else has moved it."""
-        self._backend.run_due()
+        self._run_due()
 
     def advance(self, seconds: float) -> None:
         """Let time pass: all that falls due on the way happens at its own moment."""
@@ -97,11 +108,11 @@ class InProcessServer(Door):
 
     def advance_to(self, moment: float) -> None:
         """Let time pass up to a moment, and all happen that is due by then."""
-        while (due := self._backend.next_deadline()) is not None and due < moment:
+        while (due := self._next_deadline()) is not None and due < moment:
             self.clock.advance(max(0.0, due - self.clock.now()))
-            self._backend.run_due()
+            self._run_due()
         self.clock.advance(max(0.0, moment - self.clock.now()))
-        self._backend.run_due()
+        self._run_due()
 
     # -- inside --------------------------------------------------------------------------
 
@@ -116,17 +127,186 @@ class InProcessServer(Door):
     def _wait_until(self, condition: Callable[[], bool], timeout: float) -> bool:
         deadline = self.clock.now() + timeout
         while not condition():
-            due = self._backend.next_deadline()
+            due = self._next_deadline()
             if due is None or due > deadline:
                 return False
             self.advance_to(due)
         return True
+
+    def _set_refusing(self, refusing: bool) -> None:
+        """There is no port to close: `send` asks the faults."""
 
     def _sever(self) -> None:
         for reply in tuple(self._open):
             reply.sever()
 
 
-def _nothing(refusing: bool) -> None:
-    """There is no port to close: `send` asks the faults."""
-    del refusing
+class Reply:
+    """What a client sees of an answer: at each moment, the bytes that have come by then.
+
+    No time passes except in `read`. A connection that breaks raises: ConnectionResetError
+    for a reset, ConnectionAbortedError for one closed too early.
+
+    >>> from dyninformer.testing import InProcessServer
+    >>> reply = InProcessServer().get_path("/version")
+    >>> reply.status, b"gitVersion" in reply.read()
+    (200, True)
+    """
+
+    def __init__(self, plan: AnswerPlan, server: InProcessServer) -> None:
+        self._server = server
+        self._drip = plan.drip
+        self._until = server.clock.now() + plan.waits
+        self._steps: deque[Step] = deque()
+        self._stream = plan.answer if is_stream(plan.answer) else None
+        self._more: Iterator[Step] = iter(())
+        self._broken: Exception | None = None
+        self._silent = False
+        self._ended = False
+        self._status: int | None = None
+        self._headers: Headers = ()
+        if plan.instead is not None:
+            self._more = _no_http(plan.instead)
+        elif self._stream is not None:
+            self._status, self._headers = 200, self._stream.headers
+        elif isinstance(plan.answer, Response):
+            self._status, self._headers = plan.answer.status, plan.answer.headers
+            self._more = _body(plan.answer, plan.cut)
+
+    @property
+    def arrived(self) -> bool:
+        """Status and headers have come."""
+        return self._status is not None and self._server.clock.now() >= self._until
+
+    @property
+    def status(self) -> int:
+        """The status code, once it has come; a broken connection raises."""
+        if not self.arrived:
+            self._raise_if_broken()
+            raise BlockingIOError("nothing has come yet: let time pass")
+        assert self._status is not None  # noqa: S101 - it has arrived
+        return self._status
+
+    @property
+    def headers(self) -> Headers:
+        """The headers, which come with the status."""
+        return self._headers
+
+    @property
+    def ended(self) -> bool:
+        """Everything has been taken, and the end was clean."""
+        return self._ended
+
+    @property
+    def deadline(self) -> float | None:
+        """When there may be more to take, if nothing happens before; None is never."""
+        if self._ended or self._silent or self._broken is not None:
+            return None
+        now = self._server.clock.now()
+        if now < self._until:
+            return self._until
+        return self._stream.deadline if self._stream is not None else None
+
+    def on_ready(self, ready: Callable[[], None]) -> None:
+        """Have ``ready`` called when a watch has something to take; perhaps too often."""
+        if self._stream is not None:
+            self._stream.on_ready = ready
+
+    def take(self) -> list[bytes]:
+        """What has come since the last time; of a watch whole lines, unless a fault cuts them."""
+        taken: list[bytes] = []
+        now = self._server.clock.now()
+        while not (self._ended or self._silent or self._broken) and now >= self._until:
+            step = self._next()
+            if step is None:
+                break
+            if isinstance(step, bytes):
+                taken.append(self._dripped(step))
+            elif isinstance(step, Pause):
+                self._until = now + step.seconds
+            else:
+                self._end(step)
+        if not taken:
+            self._raise_if_broken()
+        return taken
+
+    def read(self) -> bytes:
+        """All that is still to come, to the end; time passes as it must.
+
+        TimeoutError if nothing more would ever come.
+        """
+        taken = b""
+        while True:
+            pieces = self.take()
+            taken += b"".join(pieces)
+            if self._ended:
+                return taken
+            if pieces:
+                continue
+            if self.deadline is None:
+                raise TimeoutError(f"nothing more would ever come after {len(taken)} bytes")
+            self._server.advance_to(self.deadline)
+
+    def close(self) -> None:
+        """The client has read enough. Idempotent."""
+        self._ended = True
+        self._let_go()
+
+    def sever(self) -> None:
+        """The server drops the connection."""
+        if not self._ended and self._broken is None:
+            self._end(Ending.RESET)
+
+    def _next(self) -> Step | None:
+        """The next step, None if there is none yet."""
+        if not self._steps and self._stream is not None:
+            self._steps.extend(self._stream.take())
+            if not self._steps:
+                return Ending.CLEAN if self._stream.ended else None
+        return self._steps.popleft() if self._steps else next(self._more, Ending.CLEAN)
+
+    def _dripped(self, data: bytes) -> bytes:
+        """As much as comes at once; the rest is put back for later."""
+        if self._drip is None:
+            return data
+        self._until = self._server.clock.now() + self._drip.seconds
+        if rest := data[self._drip.size :]:
+            self._steps.appendleft(rest)
+        return data[: self._drip.size]
+
+    def _end(self, ending: Ending) -> None:
+        if ending is Ending.CLEAN:
+            self._ended = True
+        elif ending is Ending.SILENCE:
+            self._silent = True
+        elif ending is Ending.RESET:
+            self._broken = ConnectionResetError("the server reset the connection")
+        else:
+            self._broken = ConnectionAbortedError("the server closed the connection too early")
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._server.forget(self)
+        if self._stream is not None:
+            self._stream.close()
+
+    def _raise_if_broken(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+
+
+def _body(response: Response, cut: tuple[int, Ending] | None) -> Iterator[Step]:
+    body = body_of(response)
+    if cut is not None:
+        length, ending = cut
+        body = body[:length]
+    if body:
+        yield body
+    if cut is not None:
+        yield ending
+
+
+def _no_http(steps: Iterable[Step]) -> Iterator[Step]:
+    """What comes instead of an answer: bytes that are no answer leave a client with nothing."""
+    for step in steps:
+        yield Ending.CLOSE if isinstance(step, bytes) else step

@@ -67,7 +67,7 @@ def need_real(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     """
     if not items or config.getoption("--kube-api-required"):
         return
-    from dyninformer.testing.assets import ControlPlaneError, find_assets  # noqa: PLC0415
+    from dyninformer.testing.control_plane import ControlPlaneError, find_assets  # noqa: PLC0415
 
     try:
         find_assets()

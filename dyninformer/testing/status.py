@@ -14,7 +14,7 @@ class ApiError(DynInformerError):
 
     ``details`` None leaves the field out, ``reason`` None does too (a bare 500).
     ``text`` replaces the Status by a text/plain body (an unknown path, an overload).
-    ``delay`` is how many seconds the real server takes to say so: the carrier waits as long.
+    ``delay`` is how many seconds the real server takes to say so: whatever sends it waits as long.
 
     >>> from dyninformer.testing import ApiServer
     >>> with ApiServer() as server:
@@ -88,10 +88,9 @@ def cause(reason: str, message: str, field: str | None = None) -> Object:
 
 def page_not_found() -> ApiError:
     """The 404 of a path that nothing serves: text, never a Status."""
-    return ApiError(
-        404, "NotFound", "404 page not found", text="404 page not found\n",
-        headers=(("X-Content-Type-Options", "nosniff"),),
-    )  # fmt: skip
+    headers = (("X-Content-Type-Options", "nosniff"),)
+    text = "404 page not found"
+    return ApiError(404, "NotFound", text, text=f"{text}\n", headers=headers)
 
 
 def not_found(group: str, plural: str, name: str) -> ApiError:
@@ -141,10 +140,8 @@ def invalid(group: str, kind: str, name: str, causes: Iterable[Object]) -> ApiEr
     parts = list(dict.fromkeys(parts))  # a cause listed twice is told of once
     what = parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
     full = f"{kind}.{group}" if group else kind
-    return ApiError(
-        422, "Invalid", f'{full} "{name}" is invalid: {what}',
-        details={**_details(name, group, kind), "causes": found},
-    )  # fmt: skip
+    details = {**_details(name, group, kind), "causes": found}
+    return ApiError(422, "Invalid", f'{full} "{name}" is invalid: {what}', details=details)
 
 
 def _details(name: str, group: str, kind: str) -> Object:

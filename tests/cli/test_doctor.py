@@ -23,6 +23,7 @@ from typer.testing import Result
 from dyninformer.cli.server_checks import ServerChecks, allows, certificate
 from dyninformer.jsonpath.json_bytes import MOST_VALUES
 from dyninformer.testing import ApiServer
+from dyninformer.testing.client import kubeconfig_text
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import (
     BlackHole,
@@ -32,7 +33,6 @@ from dyninformer.testing.faults import (
     RawAnswer,
     WithholdBookmarks,
 )
-from dyninformer.testing.kubeconfig import kubeconfig_text
 from dyninformer.types import Object
 from dyninformer.watching.source import Source
 from tests.cli.conftest import CRDS, Run

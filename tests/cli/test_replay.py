@@ -20,7 +20,7 @@ from dyninformer.cli.recording import (
     ResourceDefinition,
     now,
 )
-from dyninformer.testing.assets import find_assets
+from dyninformer.testing.control_plane import find_assets
 from dyninformer.types import Object
 from tests.cli.conftest import Run
 from tests.cli.terminal import Running, running

@@ -19,7 +19,7 @@ from kubernetes.dynamic.exceptions import ForbiddenError
 from dyninformer import DynamicSharedInformerFactory
 from dyninformer.cli.serve import Manifest, files, inferred_resources, manifests
 from dyninformer.cli.terminal import Shutdown
-from dyninformer.testing.assets import find_assets
+from dyninformer.testing.control_plane import find_assets
 from tests.cli.conftest import Run
 from tests.cli.terminal import Running, running
 from tests.cli.test_main import EXAMPLE, docstring

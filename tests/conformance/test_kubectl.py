@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dyninformer.testing.assets import find_assets
-from dyninformer.testing.kubeconfig import kubeconfig_text, write_private
+from dyninformer.testing.client import kubeconfig_text, write_private
+from dyninformer.testing.control_plane import find_assets
 from tests.conformance.shapes import PASSING
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from urllib3 import HTTPHeaderDict
 
 from dyninformer.store.store import Store
 from dyninformer.testing import InProcessServer
+from dyninformer.testing.in_process import Reply
 from dyninformer.testing.messages import Request
-from dyninformer.testing.reply import Reply
 from dyninformer.watching import protocol
 from dyninformer.watching.answers import Begin, CrdSeen, Due
 from dyninformer.watching.carrier import Asked, Carrier

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dyninformer.testing.assets import ControlPlaneError, find_assets
-from dyninformer.testing.control_plane import ControlPlane
+from dyninformer.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
 from dyninformer.testing.status import ApiError
 from tests.conformance.shapes import GLOBES, WIDGETS, widget
 from tests.conformance.wire import Wire, until

@@ -25,8 +25,8 @@ from dyninformer.testing.faults import (
     StreamError,
     Truncate,
 )
+from dyninformer.testing.in_process import Reply
 from dyninformer.testing.messages import Request
-from dyninformer.testing.reply import Reply
 from tests.conformance.shapes import WIDGETS
 from tests.testing.conftest import WIDGETS_PATH, widget
 

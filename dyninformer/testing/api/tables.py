@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from dyninformer.jsonpath import cells
-from dyninformer.testing.api.builtin_columns import UNKNOWN, Age, printer_of
 from dyninformer.testing.api.encoding import encode
-from dyninformer.testing.api.metadata_only import (
+from dyninformer.testing.api.printers import UNKNOWN, Age, printer_of
+from dyninformer.testing.api.representations import (
+    event_line,
     list_metadata,
     partial_bookmark,
     partial_object,
@@ -23,11 +24,9 @@ from dyninformer.testing.messages import Request
 from dyninformer.testing.status import bad_request
 from dyninformer.types import Object
 
-Columns = tuple[Column, ...]
-
 Now = Callable[[], datetime]
 
-INCLUDES: Final = ("Metadata", "Object", "None")
+_INCLUDES: Final = ("Metadata", "Object", "None")
 _NAME_TEXT = (
     "Name must be unique within a namespace. Is required when creating resources, although some "
     "resources may allow a client to request the generation of an appropriate name automatically. "
@@ -55,7 +54,7 @@ _MOMENT = re.compile(rb"\x00([^\x00]*)\x00")
 def read_include(request: Request) -> str:
     """What each row carries of its object: Metadata unless ``includeObject`` says otherwise."""
     asked = request.param("includeObject") or "Metadata"
-    if asked not in INCLUDES:
+    if asked not in _INCLUDES:
         raise bad_request(
             "Unable to convert to Table as requested: includeObject: Invalid value: "
             f"\"{asked}\": must be 'Metadata', 'Object', 'None', or empty"
@@ -97,7 +96,7 @@ class Tables:
         """A table of one row; only the first of a stream defines its columns."""
         definitions = self._columns(resource) if first else b"null"
         table = self._table(version, resource, definitions)
-        line = b'{"type":"%b","object":%b}\n' % (kind.encode(), table)
+        line = event_line(kind, table)
         key = (self, kind, resource, first)
         known = version.encoded.get(key)
         if known == line:
@@ -116,7 +115,7 @@ class Tables:
         head = self._head({"resourceVersion": str(revision)})
         definitions = self._columns(resource) if first else b"null"
         table = b'%b,"columnDefinitions":%b,"rows":[%b]}' % (head, definitions, row)
-        return b'{"type":"BOOKMARK","object":%b}\n' % table
+        return event_line("BOOKMARK", table)
 
     def _pieces(self, page: Page, resource: Resource) -> Iterator[bytes]:
         head = self._head(list_metadata(page))
@@ -217,7 +216,7 @@ def _cells(obj: Object, resource: Resource) -> list[Any]:
     return [name, *(_cell(column, obj) for column in _own_columns(resource))]
 
 
-def _own_columns(resource: Resource) -> Columns:
+def _own_columns(resource: Resource) -> tuple[Column, ...]:
     return (_AGE,) if resource.columns is None else resource.columns
 
 

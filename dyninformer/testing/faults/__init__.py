@@ -16,33 +16,33 @@ alone. Those that change the state do so ``when="before"`` the request is handle
 ``"after"``: when the answer is made, and not yet sent.
 """
 
-from dyninformer.testing.exchange import Ending
-from dyninformer.testing.faults.answers import (
-    ContentType,
-    DuplicateLines,
-    HttpStatus,
-    InjectLine,
-    OversizedLine,
-    StreamError,
-    WithholdBookmarks,
-)
-from dyninformer.testing.faults.connections import (
+from dyninformer.testing.faults.injection import Fault, Faults, Injection
+from dyninformer.testing.faults.kinds import (
     BlackHole,
+    Call,
+    Compact,
+    ContentType,
     CutChunks,
     Delay,
+    DuplicateLines,
     EndEarly,
     EndlessHeaders,
+    HttpStatus,
+    InjectLine,
     LoseAnswer,
+    OversizedLine,
     RawAnswer,
     Refuse,
     Reset,
+    RestoreBackup,
     SlowDrip,
+    Stale,
+    StreamError,
     Truncate,
     TruncateGzip,
+    WithholdBookmarks,
 )
-from dyninformer.testing.faults.injection import Faults, Injection
-from dyninformer.testing.faults.state import Call, Compact, RestoreBackup, Stale
-from dyninformer.testing.faults.strike import Fault
+from dyninformer.testing.messages import Ending
 
 __all__ = [
     "BlackHole",

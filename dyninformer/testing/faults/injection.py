@@ -1,20 +1,29 @@
-"""Which faults strike which requests, how often, and how to take them back."""
+"""Which faults meet which requests, how often, what they can do there, how they are removed."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-from dyninformer.testing.api.request_info import RequestInfo
-from dyninformer.testing.exchange import Exchange
-from dyninformer.testing.faults.connections import Refuse
-from dyninformer.testing.faults.strike import Fault, Strike, World
+from dyninformer.testing.api.access import ReceivedRequest
+from dyninformer.testing.messages import (
+    Answer,
+    AnswerPlan,
+    EditedStream,
+    Ending,
+    LineEdit,
+    Response,
+    Step,
+    body_of,
+    is_stream,
+)
 
 T = TypeVar("T")
-Names = str | Iterable[str] | None
+Handler = Callable[[ReceivedRequest], Answer]
+Wanted = str | Iterable[str] | None
 
 
 class Run(Protocol):
@@ -28,8 +37,119 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ServerState:
+    """What faults can do to the state behind the server, on the thread that owns it.
+
+    Not for import.
+    """
+
+    compact: Callable[[], object]
+    """Make every resourceVersion that was handed out too old to start from."""
+    restore: Callable[[Any], None]
+    """Go back to a state that was saved, as from a backup."""
+    replica: Callable[[], Handler]
+    """What answers from a copy of the state as it is now."""
+
+
+class Fault:
+    """One thing that goes wrong, as frozen data: adding it twice is two faults."""
+
+    __slots__ = ()
+    closes_port: ClassVar[bool] = False
+    """New connections are refused while it is at work, and no request meets it."""
+
+    def armed(self, state: ServerState) -> Fault:  # noqa: ARG002 - most need nothing of the state
+        """What is put to work when this fault is added."""
+        return self
+
+    def before(self, intervention: Intervention) -> None:
+        """Act before the request is handled."""
+
+    def after(self, intervention: Intervention) -> None:
+        """Act when the answer is there and not yet sent."""
+
+
+@dataclass(slots=True, eq=False)
+class Intervention:
+    """One fault at work on one request: what it can do to the state and to the answer.
+
+    ``applied`` becomes true when the request turns out to be one that the fault has to
+    do with; ``on_hit`` is called each time it does something, which may be later.
+    Not for import.
+    """
+
+    received: ReceivedRequest
+    plan: AnswerPlan
+    state: ServerState
+    on_hit: Callable[[], None]
+    applied: bool = False
+
+    def hit(self) -> None:
+        """The fault does something."""
+        self.applied = True
+        self.on_hit()
+
+    def instead(self, steps: Iterable[Step]) -> None:
+        """Do this in place of an HTTP answer."""
+        self._close_stream()
+        self.plan.instead = steps
+        self.hit()
+
+    def answer(self, answer: Answer) -> None:
+        """Give this answer, whatever the server says."""
+        self._close_stream()
+        self.plan.answer = answer
+        self.hit()
+
+    def _close_stream(self) -> None:
+        """End the watch that was answered, if it was one."""
+        if is_stream(self.plan.answer):
+            self.plan.answer.close()
+        self.plan.answer = None
+
+    def cut(self, length: int, ending: Ending) -> None:
+        """End the body of a finished answer after ``length`` bytes; CLEAN hides the cut."""
+        answer = self.plan.answer
+        if not isinstance(answer, Response):
+            return
+        if ending is Ending.CLEAN:
+            self.plan.answer = replace(answer, body=body_of(answer)[:length])
+        else:
+            self.plan.cut = (length, ending)
+        self.hit()
+
+    def edit(self, edit: LineEdit) -> None:
+        """Pass the lines of a watch through ``edit``."""
+        answer = self.plan.answer
+        if is_stream(answer):
+            self.plan.answer = EditedStream(answer, edit)
+            self.applied = True
+
+    def after_lines(self, lines: int, steps: Iterable[Step]) -> None:
+        """Take these steps once so many lines of a watch have been sent; 0 is at once."""
+        answer = self.plan.answer
+        if not is_stream(answer):
+            return
+        if lines == 0:
+            self.hit()
+            self.plan.answer = EditedStream(answer, opening=steps)
+            return
+        left = lines
+
+        def edit(line: bytes) -> Iterator[Step]:
+            nonlocal left
+            yield line
+            left -= 1
+            if left == 0:
+                self.hit()
+                yield from steps
+
+        self.edit(edit)
+
+
+@dataclass(frozen=True, slots=True)
 class Aim:
-    """What a request must be to be struck; None is anything.
+    """What a request must be for the fault to act on it; None is anything.
 
     Not for import.
     """
@@ -41,15 +161,16 @@ class Aim:
     user: frozenset[str] | None = None
     path: str | None = None
 
-    def matches(self, info: RequestInfo, user: str) -> bool:
+    def matches(self, received: ReceivedRequest) -> bool:
         """Whether this request is meant."""
+        info = received.info
         resource = info.authorised_resource
         return (
             _among(self.verb, info.verb)
             and _among(self.resource, resource, f"{resource}.{info.group}")
             and _among(self.namespace, info.namespace)
             and _among(self.name, info.authorised_name)
-            and _among(self.user, user)
+            and _among(self.user, received.user_name)
             and (self.path is None or fnmatchcase(info.path, self.path))
         )
 
@@ -91,12 +212,12 @@ class Injection:
 
     @property
     def hits(self) -> int:
-        """How often it has struck."""
+        """How often it has acted."""
         with self._changed:
             return self._hits
 
     def wait_hit(self, count: int = 1, timeout: float = 10) -> None:
-        """Return once it has struck ``count`` times; TimeoutError if that takes too long."""
+        """Return once it has acted ``count`` times; TimeoutError if that takes too long."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._hits >= count, timeout):
                 raise TimeoutError(
@@ -108,8 +229,8 @@ class Injection:
         """Take the fault back; what it has done to a connection stays done. Idempotent."""
         self._remove(self)
 
-    def struck(self) -> None:
-        """Count a hit, and wake who waits for it."""
+    def count_hit(self) -> None:
+        """Count a hit, and wake those that wait for it."""
         with self._changed:
             self._hits += 1
             self._changed.notify_all()
@@ -123,10 +244,10 @@ class Faults:
     """
 
     def __init__(
-        self, run: Run, world: World, clock: Callable[[], float], gate: Callable[[bool], None]
+        self, run: Run, state: ServerState, clock: Callable[[], float], gate: Callable[[bool], None]
     ) -> None:
         self._run = run
-        self._world = world
+        self._state = state
         self._clock = clock
         self._gate = gate
         self._injections: list[Injection] = []
@@ -136,11 +257,11 @@ class Faults:
         self,
         fault: Fault,
         *,
-        verb: Names = None,
-        resource: Names = None,
-        namespace: Names = None,
-        name: Names = None,
-        user: Names = None,
+        verb: Wanted = None,
+        resource: Wanted = None,
+        namespace: Wanted = None,
+        name: Wanted = None,
+        user: Wanted = None,
         path: str | None = None,
         skip: int = 0,
         times: int | None = None,
@@ -151,12 +272,12 @@ class Faults:
         ``verb`` is one of RBAC's (get, list, watch, create, update, patch, delete,
         deletecollection), ``resource`` is ``widgets``, ``widgets.ex.io`` or
         ``widgets/status``, ``path`` a pattern such as ``/apis*``. The first ``skip``
-        requests of that kind pass; the fault ends after it has struck ``times`` requests,
+        requests of that kind pass; the fault ends after it has acted on ``times`` requests,
         or after ``seconds``. Of several faults that answer in the server's place, the
         one added first does.
         """
         aim = Aim(_set(verb), _set(resource), _set(namespace), _set(name), _set(user), path)
-        if isinstance(fault, Refuse) and (aim != Aim() or skip or times is not None):
+        if fault.closes_port and (aim != Aim() or skip or times is not None):
             raise ValueError("Refuse closes the port for all; only `seconds` can limit it")
         return self._run(lambda: self._add(fault, aim, skip=skip, times=times, seconds=seconds))
 
@@ -169,27 +290,29 @@ class Faults:
         """Connections are refused now."""
         return self._refusing
 
-    # What follows is called on the owner's thread.
+    # What follows is called on the thread that owns the state.
 
-    def perform(
-        self, exchange: Exchange, info: RequestInfo, user: str, serve: Callable[[], None]
-    ) -> None:
-        """Fill the exchange: by the faults that meet it, and by ``serve`` if none answers."""
+    def plan(
+        self, received: ReceivedRequest, serve: Callable[[ReceivedRequest], Answer]
+    ) -> AnswerPlan:
+        """How a request is answered: by the faults that meet it, and by ``serve`` if none does."""
+        plan = AnswerPlan(received.request)
         met = [
-            (injection, Strike(exchange, self._world, injection.struck))
-            for injection in self._matching(info, user)
+            (injection, Intervention(received, plan, self._state, injection.count_hit))
+            for injection in self._matching(received)
         ]
-        for injection, strike in met:
-            if not exchange.decided:
-                injection.fault.before(strike)
-        if not exchange.decided:
-            serve()
-        for injection, strike in met:
-            if exchange.instead is None:
-                injection.fault.after(strike)
-            if strike.applied and injection.left is not None:
+        for injection, intervention in met:
+            if not plan.decided:
+                injection.fault.before(intervention)
+        if not plan.decided:
+            plan.answer = serve(received)
+        for injection, intervention in met:
+            if plan.instead is None:
+                injection.fault.after(intervention)
+            if intervention.applied and injection.left is not None:
                 injection.left -= 1
         self._drop(injection for injection, _ in met if injection.left == 0)
+        return plan
 
     def next_deadline(self) -> float | None:
         """When the next fault ends by itself."""
@@ -207,10 +330,8 @@ class Faults:
         self, fault: Fault, aim: Aim, *, skip: int, times: int | None, seconds: float | None
     ) -> Injection:
         until = None if seconds is None else self._clock() + seconds
-        injection = Injection(
-            fault.armed(self._world), aim,
-            skip=skip, times=times, until=until, remove=self._remove,
-        )  # fmt: skip
+        armed = fault.armed(self._state)
+        injection = Injection(armed, aim, skip=skip, times=times, until=until, remove=self._remove)
         self._injections.append(injection)
         self._tell_gate()
         return injection
@@ -227,15 +348,15 @@ class Faults:
         self._tell_gate()
 
     def _tell_gate(self) -> None:
-        refusing = any(isinstance(each.fault, Refuse) for each in self._injections)
+        refusing = any(each.fault.closes_port for each in self._injections)
         if refusing != self._refusing:
             self._refusing = refusing
             self._gate(refusing)
 
-    def _matching(self, info: RequestInfo, user: str) -> list[Injection]:
+    def _matching(self, received: ReceivedRequest) -> list[Injection]:
         found = []
         for injection in self._injections:
-            if injection.left != 0 and injection.aim.matches(info, user):
+            if injection.left != 0 and injection.aim.matches(received):
                 if injection.skip > 0:
                     injection.skip -= 1
                 else:
@@ -243,7 +364,7 @@ class Faults:
         return found
 
 
-def _set(names: Names) -> frozenset[str] | None:
+def _set(names: Wanted) -> frozenset[str] | None:
     if names is None:
         return None
     return frozenset((names,) if isinstance(names, str) else names)

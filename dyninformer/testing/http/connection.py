@@ -1,29 +1,30 @@
-"""One client's connection: requests in, exchanges out, until one side has had enough."""
+"""One client's connection: requests in, within limits, and answers out, until one side ends it."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import parse_qsl, unquote
 
 import h11
 
-from dyninformer.testing.exchange import Ending, Exchange
-from dyninformer.testing.http.framing import Frames
-from dyninformer.testing.http.limits import Limits
-from dyninformer.testing.http.requests import BodyTooLargeError, RefusedError, read_request
-from dyninformer.testing.http.sending import Sender
-from dyninformer.testing.http.wire import Wire
-from dyninformer.testing.messages import Request, Response
+from dyninformer.testing.api.answers import error_response
+from dyninformer.testing.api.bodies import too_large
+from dyninformer.testing.http.sending import Frames, Sender
+from dyninformer.testing.http.wire import Limits, Wire
+from dyninformer.testing.messages import AnswerPlan, Ending, Request
 from dyninformer.testing.status import ApiError
 
-Handle = Callable[[Request], Exchange]
+Handle = Callable[[Request], AnswerPlan]
 
 _log = logging.getLogger(__name__)
 
 
 class Connection:
-    """The conversation on one wire.
+    """One client on one wire.
 
     ``handle`` is called on the loop's thread, once for each request, in order.
     """
@@ -38,7 +39,7 @@ class Connection:
         self._sender = Sender(wire, self._http, limits, clock, frames)
 
     async def run(self) -> None:
-        """Serve requests until the connection has ended. Never raises but for cancellation."""
+        """Serve requests until the connection has ended. Raises nothing except cancellation."""
         try:
             while await self._serve_one():
                 self._http.start_next_cycle()
@@ -49,13 +50,15 @@ class Connection:
     async def _serve_one(self) -> bool:
         """One request and its answer; false when the connection is over."""
         try:
-            request = await read_request(self._wire, self._http, self._limits)
+            request = await _read_request(self._wire, self._http, self._limits)
         except RefusedError as refused:
             await self._refuse(refused)
             return False
         except BodyTooLargeError as large:
-            answer = _too_large(self._limits.body_bytes, last=not large.read)
-            ending = await self._sender.send(Exchange(large.request, answer))
+            headers = () if large.read else (("Connection", "close"),)
+            error = too_large(self._limits.body_bytes, headers)
+            answer = error_response(large.request, error)
+            ending = await self._sender.send(AnswerPlan(large.request, answer))
             if large.read:
                 return await self._act_on(ending)
             await self._wire.linger(self._limits.linger_seconds)
@@ -63,16 +66,16 @@ class Connection:
         if request is None:
             self._wire.close()
             return False
-        return await self._act_on(await self._sender.send(self._exchange(request)))
+        return await self._act_on(await self._sender.send(self._plan(request)))
 
-    def _exchange(self, request: Request) -> Exchange:
+    def _plan(self, request: Request) -> AnswerPlan:
         """What is to be sent; a failure of the server itself is a 500 that says no more."""
         try:
             return self._handle(request)
         except Exception:  # noqa: BLE001 - a mistake of ours is the client's 500
             _log.exception("%s %s failed inside the server", request.method, request.path)
             error = ApiError(500, "InternalError", "the embedded API server failed; see its log")
-            return Exchange(request, status_response(error))
+            return AnswerPlan(request, error_response(request, error))
 
     async def _act_on(self, ending: Ending) -> bool:
         if ending is Ending.CLEAN:
@@ -95,9 +98,10 @@ class Connection:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = refused.text.encode()
             headers = [
-                ("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close"),
+                ("Content-Type", "text/plain; charset=utf-8"),
+                ("Connection", "close"),
                 ("Content-Length", str(len(body))),
-            ]  # fmt: skip
+            ]
             reason = refused.text.partition(" ")[2].partition(":")[0]
             head = h11.Response(status_code=refused.status, headers=headers, reason=reason)
             for event in (head, h11.Data(data=body), h11.EndOfMessage()):
@@ -105,21 +109,120 @@ class Connection:
         await self._wire.linger(self._limits.linger_seconds)
 
 
-def status_response(error: ApiError) -> Response:
-    """An ApiError as the answer that carries it."""
-    headers = [("Cache-Control", "no-cache, private")]
-    if error.text is not None:
-        headers.append(("Content-Type", "text/plain; charset=utf-8"))
-        body = error.text.encode()
-    else:
-        headers.append(("Content-Type", "application/json"))
-        body = json.dumps(error.body(), separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
-    if error.retry_after is not None:
-        headers.append(("Retry-After", str(error.retry_after)))
-    return Response(error.code, (*headers, *error.headers), body, error.delay)
+# -- from the bytes of a connection to a Request -----------------------------------------------
+
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ABSOLUTE = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
 
 
-def _too_large(limit: int, *, last: bool) -> Response:
-    message = f"Request entity too large: limit is {limit}"
-    headers = (("Connection", "close"),) if last else ()
-    return status_response(ApiError(413, "RequestEntityTooLarge", message, headers=headers))
+class RefusedError(Exception):
+    """A request that is answered by the connection itself, which is then closed."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+class BodyTooLargeError(Exception):
+    """A request whose body is over the limit. ``request`` is the rest of it.
+
+    ``read`` says that the body has been read to its end, so the connection can go on.
+    """
+
+    def __init__(self, request: Request, *, read: bool) -> None:
+        super().__init__(f"{request.method} {request.path}")
+        self.request = request
+        self.read = read
+
+
+def _request_of(head: h11.Request) -> Request:
+    """The request in the API's words, its body to come; RefusedError for a target that is none."""
+    if head.method == b"CONNECT":
+        raise RefusedError(405, "405 Method Not Allowed: this is no proxy")
+    target = _ABSOLUTE.sub("", head.target.decode("ascii"), count=1)
+    path, _, query = target.partition("?")
+    if _BAD_ESCAPE.search(path):
+        raise RefusedError(400, "400 Bad Request: invalid URL escape")
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in head.headers:
+        name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return Request(
+        method=head.method.decode("ascii"),
+        path=unquote(path) or "/",
+        query=tuple(parse_qsl(query, keep_blank_values=True)),
+        headers=headers,
+    )
+
+
+async def _read_request(wire: Wire, http: h11.Connection, limits: Limits) -> Request | None:
+    """The next request of a connection, None when there is none: the client has left, or idles.
+
+    Raises RefusedError for what is no HTTP, is too slow or too long, and
+    BodyTooLargeError with the body read as far as is reasonable.
+    """
+    try:
+        head = await _head(wire, http, limits)
+        if head is None:
+            return None
+        request = _request_of(head)
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                body = await _body(wire, http, limits)
+        except TimeoutError:
+            raise RefusedError(408, "408 Request Timeout") from None
+    except h11.RemoteProtocolError as error:
+        if wire.closed:
+            return None
+        raise RefusedError(*_complaint(error)) from error
+    if body is None:
+        raise BodyTooLargeError(request, read=http.their_state is not h11.SEND_BODY)
+    return replace(request, body=body) if body else request
+
+
+async def _head(wire: Wire, http: h11.Connection, limits: Limits) -> h11.Request | None:
+    event = http.next_event()
+    if event is h11.NEED_DATA and not http.trailing_data[0]:
+        try:
+            async with asyncio.timeout(limits.idle_seconds):
+                http.receive_data(await wire.read())
+        except TimeoutError:
+            return None
+        event = http.next_event()
+    try:
+        async with asyncio.timeout(limits.head_seconds):
+            while event is h11.NEED_DATA:
+                http.receive_data(await wire.read())
+                event = http.next_event()
+    except TimeoutError:
+        raise RefusedError(408, "408 Request Timeout") from None
+    return event if isinstance(event, h11.Request) else None
+
+
+async def _body(wire: Wire, http: h11.Connection, limits: Limits) -> bytes | None:
+    """The whole body, None if it is over the limit (read on to its end, or to 16 times that)."""
+    body = bytearray()
+    length = 0
+    while True:
+        event = http.next_event()
+        if event is h11.NEED_DATA:
+            if http.they_are_waiting_for_100_continue:
+                wire.write(http.send(h11.InformationalResponse(status_code=100, headers=[])))
+            http.receive_data(await wire.read())
+        elif isinstance(event, h11.Data):
+            length += len(event.data)
+            if length <= limits.body_bytes:
+                body += event.data
+            elif length > 16 * limits.body_bytes:
+                return None
+        else:
+            return bytes(body) if length <= limits.body_bytes else None
+
+
+def _complaint(error: h11.RemoteProtocolError) -> tuple[int, str]:
+    if error.error_status_hint == 431:
+        return 431, "431 Request Header Fields Too Large"
+    if error.error_status_hint == 501:
+        return 501, "501 Not Implemented: unsupported transfer encoding"
+    return 400, "400 Bad Request"

@@ -1,4 +1,4 @@
-"""The port: listening or refusing, and the connections it has taken."""
+"""The port: listening or refusing, the connections it has taken, and their TLS."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
 
 from dyninformer.testing.http.connection import Connection, Handle
-from dyninformer.testing.http.framing import Frames
-from dyninformer.testing.http.limits import Limits
-from dyninformer.testing.http.wire import Wire
+from dyninformer.testing.http.sending import Frames
+from dyninformer.testing.http.wire import Limits, Wire
+
+if TYPE_CHECKING:
+    import trustme
 
 _HOST = "127.0.0.1"
 _BACKLOG = 1024
@@ -22,7 +26,7 @@ _HANDSHAKE_SECONDS = 10.0
 _GOODBYE_SECONDS = 1.0
 """How long a client is given to answer the end of TLS with its own."""
 _EXHAUSTED_SECONDS = 0.1
-"""How long nobody is let in after the process has run out of file descriptors."""
+"""How long no client is let in after the process has run out of file descriptors."""
 
 _log = logging.getLogger(__name__)
 
@@ -85,8 +89,8 @@ class Listener:
     def sever(self) -> None:
         """Begin to end every connection, without a goodbye.
 
-        But for the one whose request is being handled by the caller, if so: a fault may
-        do this in the middle of a request, which is then answered.
+        The one whose request the caller is handling, if so, is spared: a fault may do this
+        in the middle of a request, which is then answered.
         """
         current = asyncio.current_task()
         spared = None if current is None else self._tasks.get(current)
@@ -117,7 +121,7 @@ class Listener:
         await self.drop_connections()
 
     def _accept(self) -> None:
-        """Let in who waits."""
+        """Let in the clients that wait."""
         for _ in range(_BACKLOG):
             try:
                 sock, _ = self._sock.accept()
@@ -144,10 +148,11 @@ class Listener:
             return
         await self._loop.connect_accepted_socket(
             lambda: Wire(self._connected, self._lost),
-            sock, ssl=self._tls,
+            sock,
+            ssl=self._tls,
             ssl_handshake_timeout=_HANDSHAKE_SECONDS if self._tls else None,
             ssl_shutdown_timeout=_GOODBYE_SECONDS if self._tls else None,
-        )  # fmt: skip
+        )
 
     async def _first_byte(self, sock: socket.socket) -> bytes:
         """What the client begins with, left where it is; empty if it has left."""
@@ -196,3 +201,31 @@ def _bound(port: int) -> socket.socket:
         sock.setblocking(False)
         undo.pop_all()
     return sock
+
+
+# -- a certificate authority of this process's own ---------------------------------------------
+
+
+@cache
+def _authority() -> trustme.CA:
+    """One authority for all servers of the process, made on first use (a few milliseconds)."""
+    import trustme  # noqa: PLC0415 - 50 ms of cryptography that plain HTTP does not need
+
+    return trustme.CA(organization_name="dyninformer", key_type=trustme.KeyType.ECDSA)
+
+
+def authority_pem() -> bytes:
+    """The authority's certificate, for clients to trust."""
+    return _authority().cert_pem.bytes()
+
+
+def server_context() -> ssl.SSLContext:
+    """What a server on loopback shows: a certificate for 127.0.0.1 and localhost."""
+    import trustme  # noqa: PLC0415 - as above
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    certificate = _authority().issue_cert("127.0.0.1", "localhost", key_type=trustme.KeyType.ECDSA)
+    certificate.configure_cert(context)
+    return context

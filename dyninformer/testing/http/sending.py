@@ -1,9 +1,13 @@
-"""An exchange carried out on a socket: the head by h11, the body in frames, faults as planned."""
+"""An answer sent on a socket: the head by h11, the body in chunks, faults as planned.
+
+Each line of a watch is one chunk, made once for all that watch.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from email.utils import formatdate
 from http import HTTPStatus
@@ -12,20 +16,86 @@ from uuid import uuid4
 
 import h11
 
-from dyninformer.testing.exchange import AnyStream, Ending, Exchange, Pause, Step, is_stream
 from dyninformer.testing.http import websocket
-from dyninformer.testing.http.framing import Frames, chunk, chunks, gathered
-from dyninformer.testing.http.limits import Limits
-from dyninformer.testing.http.wire import Wire
-from dyninformer.testing.messages import Headers, Response
+from dyninformer.testing.http.wire import Limits, Wire
+from dyninformer.testing.messages import (
+    AnswerPlan,
+    AnyStream,
+    Ending,
+    Headers,
+    Pause,
+    Response,
+    Step,
+    is_stream,
+)
+
+_PIECE = 1 << 16
+
+
+def chunk(data: bytes) -> bytes:
+    """``data`` as one chunk."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def chunks(data: bytes, size: int) -> Iterator[bytes]:
+    """``data`` as chunks of ``size`` bytes, cut wherever that falls."""
+    for start in range(0, len(data), size):
+        yield chunk(data[start : start + size])
+
+
+def gathered(pieces: Iterable[bytes], size: int = _PIECE) -> Iterator[bytes]:
+    """The same bytes in pieces of at least ``size``, except the last."""
+    held: list[bytes] = []
+    length = 0
+    for piece in pieces:
+        held.append(piece)
+        length += len(piece)
+        if length >= size:
+            yield b"".join(held)
+            held.clear()
+            length = 0
+    if length:
+        yield b"".join(held)
+
+
+class Frames:
+    """The frames of the lines sent last.
+
+    A line is known by identity: every watch of an event is given the same bytes object,
+    so the first to send it frames it for all. An entry holds its line, so that an id is
+    never met again while the entry lives. Owned by the loop's thread.
+    """
+
+    def __init__(self, limit: int = 4 << 20) -> None:
+        self._limit = limit
+        self._held = 0
+        self._frames: dict[int, tuple[bytes, bytes]] = {}
+        self._order: deque[int] = deque()
+
+    def frame(self, line: bytes) -> bytes:
+        """The line as one chunk."""
+        known = self._frames.get(id(line))
+        if known is not None:
+            return known[1]
+        framed = chunk(line)
+        self._frames[id(line)] = (line, framed)
+        self._order.append(id(line))
+        self._held += len(framed)
+        while self._held > self._limit and self._order:
+            _, old = self._frames.pop(self._order.popleft())
+            self._held -= len(old)
+        return framed
+
 
 Frame = Callable[[bytes], bytes]
 SendLines = Callable[[Frame, Callable[[], bool]], Awaitable[Ending]]
 """Send the lines of a watch, each framed, for as long as the client is there."""
 
+_BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
 _SHORT = 2048
 """A shorter body is sent with Content-Length, as the real server does."""
-_BREATH = 1 << 18
+_TURN = 1 << 18
 """After so many bytes for one client, the others get their turn."""
 
 
@@ -37,55 +107,59 @@ class Sender:
     """
 
     def __init__(
-        self, wire: Wire, http: h11.Connection, limits: Limits, clock: Callable[[], float],
+        self,
+        wire: Wire,
+        http: h11.Connection,
+        limits: Limits,
+        clock: Callable[[], float],
         frames: Frames,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._wire = wire
         self._http = http
         self._limits = limits
         self._clock = clock
         self._frames = frames
-        self._since_breath = 0
+        self._sent_in_turn = 0
 
-    async def send(self, exchange: Exchange) -> Ending:
+    async def send(self, plan: AnswerPlan) -> Ending:
         """Send all of it, and return how it ended, for the connection to act on."""
-        if exchange.waits:
-            await self._sleep(exchange.waits)
+        if plan.waits:
+            await self._sleep(plan.waits)
         if self._wire.closed:
             return Ending.CLOSE
-        if exchange.instead is not None:
-            return await self._steps(exchange.instead, _as_it_is, exchange) or Ending.CLOSE
-        answer = exchange.answer
+        if plan.instead is not None:
+            return await self._steps(plan.instead, _as_it_is, plan) or Ending.CLOSE
+        answer = plan.answer
         if answer is None:
-            raise ValueError(f"nobody answered {exchange.request.method} {exchange.request.path}")
+            raise ValueError(f"nobody answered {plan.request.method} {plan.request.path}")
         if is_stream(answer):
-            return await self._stream(answer, exchange)
+            return await self._stream(answer, plan)
         assert isinstance(answer, Response)  # noqa: S101 - what is no stream is a Response
-        return await self._response(answer, exchange)
+        return await self._response(answer, plan)
 
-    async def _response(self, answer: Response, exchange: Exchange) -> Ending:
+    async def _response(self, answer: Response, plan: AnswerPlan) -> Ending:
         body = answer.body
         short = b""
         length = None
-        if isinstance(body, bytes) and len(body) < _SHORT and exchange.frame is None:
+        if isinstance(body, bytes) and len(body) < _SHORT and plan.frame is None:
             short, length = body, len(body)
-        await self._spend(self._head(answer.status, answer.headers, length), exchange)
-        if exchange.request.method == "HEAD" or answer.status in _BODILESS:
+        await self._write(self._head(answer.status, answer.headers, length), plan)
+        if plan.request.method == "HEAD" or answer.status in _BODILESS:
             return self._end()
         pieces = gathered((body,) if isinstance(body, bytes) else body)
         ending = None
-        if exchange.cut is not None:
-            limit, ending = exchange.cut
+        if plan.cut is not None:
+            limit, ending = plan.cut
             pieces = _first(pieces, limit)
         if length is not None:
             # h11 counts what it is told; what the client gets of it is the fault's affair.
             self._http.send(h11.Data(data=short))
             frame: Frame = _as_it_is
         else:
-            frame = self._framing(exchange)
-        return await self._steps(pieces, frame, exchange) or ending or self._end()
+            frame = self._framing(plan)
+        return await self._steps(pieces, frame, plan) or ending or self._end()
 
-    async def _stream(self, stream: AnyStream, exchange: Exchange) -> Ending:
+    async def _stream(self, stream: AnyStream, plan: AnswerPlan) -> Ending:
         wake = asyncio.Event()
         stream.on_ready = self._wire.on_gone = wake.set
         alarm = _Alarm(self._clock, wake.set)
@@ -94,7 +168,7 @@ class Sender:
             while goes_on():
                 wake.clear()
                 if steps := stream.take():
-                    ending = await self._steps(steps, frame, exchange)
+                    ending = await self._steps(steps, frame, plan)
                     if ending is not None:
                         return ending
                 elif stream.ended:
@@ -105,12 +179,12 @@ class Sender:
             return Ending.CLOSE
 
         try:
-            if websocket.asked_for(exchange.request):
-                return await self._websocket(exchange, lines, wake)
-            await self._spend(self._head(HTTPStatus.OK, stream.headers, None), exchange)
-            if exchange.request.method == "HEAD":
+            if websocket.asked_for(plan.request):
+                return await self._websocket(plan, lines, wake)
+            await self._write(self._head(HTTPStatus.OK, stream.headers, None), plan)
+            if plan.request.method == "HEAD":
                 return self._end()
-            frame = self._framing(exchange, self._frames.frame)
+            frame = self._framing(plan, self._frames.frame)
             ending = await lines(frame, lambda: not self._wire.gone)
             return self._end() if ending is Ending.CLEAN else ending
         finally:
@@ -118,17 +192,17 @@ class Sender:
             self._wire.on_gone = _nobody
             stream.close()
 
-    async def _websocket(self, exchange: Exchange, lines: SendLines, wake: asyncio.Event) -> Ending:
+    async def _websocket(self, plan: AnswerPlan, lines: SendLines, wake: asyncio.Event) -> Ending:
         """Send the lines of a watch in a websocket, and hear what its client says there."""
-        request, incoming = exchange.request, websocket.Incoming()
+        request, incoming = plan.request, websocket.Incoming()
         if refused := websocket.refusal(request):
-            return await self._steps((refused,), _as_it_is, exchange) or Ending.CLOSE
+            return await self._steps((refused,), _as_it_is, plan) or Ending.CLOSE
         switch = h11.InformationalResponse(
             status_code=HTTPStatus.SWITCHING_PROTOCOLS,
             headers=[(k.encode(), v.encode("latin-1")) for k, v in websocket.acceptance(request)],
             reason="Switching Protocols",
         )
-        await self._spend(self._http.send(switch) or b"", exchange)
+        await self._write(self._http.send(switch) or b"", plan)
         incoming.feed(self._http.trailing_data[0])
 
         async def listen() -> None:
@@ -160,10 +234,8 @@ class Sender:
         if not any(name.lower() == "audit-id" for name, _ in headers):
             full.insert(0, ("Audit-Id", str(uuid4())))
         if status not in _BODILESS:
-            full.append(
-                ("Transfer-Encoding", "chunked") if length is None
-                else ("Content-Length", str(length))
-            )  # fmt: skip
+            chunked = ("Transfer-Encoding", "chunked")
+            full.append(chunked if length is None else ("Content-Length", str(length)))
         sent = [(name.encode(), text.encode("utf-8", "replace")) for name, text in full]
         reason = _REASONS.get(status, "Unknown")
         return self._http.send(h11.Response(status_code=status, headers=sent, reason=reason)) or b""
@@ -172,17 +244,15 @@ class Sender:
         self._wire.write(self._http.send(h11.EndOfMessage()) or b"")
         return Ending.CLEAN
 
-    def _framing(self, exchange: Exchange, whole: Frame = chunk) -> Frame:
+    def _framing(self, plan: AnswerPlan, whole: Frame = chunk) -> Frame:
         """How bytes of a body of unknown length are framed for this client."""
         if self._http.their_http_version == b"1.0":
             return _as_it_is
-        if (size := exchange.frame) is not None:
+        if (size := plan.frame) is not None:
             return lambda data: b"".join(chunks(data, size))
         return whole
 
-    async def _steps(
-        self, steps: Iterable[Step], frame: Frame, exchange: Exchange
-    ) -> Ending | None:
+    async def _steps(self, steps: Iterable[Step], frame: Frame, plan: AnswerPlan) -> Ending | None:
         """Do what the steps say; the Ending among them, None if there was none.
 
         Frames that follow one another go out in one write.
@@ -193,10 +263,10 @@ class Sender:
             if isinstance(step, bytes):
                 held.append(frame(step))
                 size += len(step)
-                if size < _BREATH:
+                if size < _TURN:
                     continue
             if held:
-                await self._spend(b"".join(held), exchange)
+                await self._write(b"".join(held), plan)
                 held.clear()
                 size = 0
             if self._wire.closed:
@@ -207,9 +277,9 @@ class Sender:
                 return step
         return None
 
-    async def _spend(self, data: bytes, exchange: Exchange) -> None:
+    async def _write(self, data: bytes, plan: AnswerPlan) -> None:
         """Write, at the pace of the client, of the others, and of a fault."""
-        if (drip := exchange.drip) is not None:
+        if (drip := plan.drip) is not None:
             for start in range(0, len(data), drip.size):
                 self._wire.write(data[start : start + drip.size])
                 await self._sleep(drip.seconds)
@@ -218,9 +288,9 @@ class Sender:
             return
         self._wire.write(data)
         await self._wire.drain(self._limits.stall_seconds)
-        self._since_breath += len(data)
-        if self._since_breath >= _BREATH:
-            self._since_breath = 0
+        self._sent_in_turn += len(data)
+        if self._sent_in_turn >= _TURN:
+            self._sent_in_turn = 0
             await asyncio.sleep(0)
 
     async def _sleep(self, seconds: float) -> None:
@@ -237,10 +307,6 @@ class Sender:
             pass
         finally:
             self._wire.on_gone = before
-
-
-_BODILESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
-_REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
 class _Alarm:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dyninformer import DynamicSharedInformerFactory, GenericInformer
+from dyninformer.testing import LoggedRequest
 from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.client import dynamic_client
 from dyninformer.testing.faults import Faults
-from dyninformer.testing.request_log import LoggedRequest
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.relay import Relay
 from tests.conformance.informer.stage import PATIENCE, WIDGETS

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from dyninformer import Event, EventType, GroupVersionResource, SharedIndexInformer
-from dyninformer.testing.request_log import LoggedRequest
+from dyninformer.testing import LoggedRequest
 from dyninformer.types import Object
 from tests.conformance.wire import until
 

@@ -12,6 +12,7 @@ import pytest
 
 from dyninformer import DynamicSharedInformerFactory, InformerState
 from dyninformer.testing.api_server import ApiServer
+from dyninformer.testing.client import kubeconfig_text
 from dyninformer.testing.faults import (
     BlackHole,
     CutChunks,
@@ -24,7 +25,6 @@ from dyninformer.testing.faults import (
     StreamError,
     Truncate,
 )
-from dyninformer.testing.kubeconfig import kubeconfig_text
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Asked, Factories, Running
 from tests.conformance.informer.relay import Relay

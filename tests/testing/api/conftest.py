@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dyninformer.testing.api.access import Access
+from dyninformer.testing.api.access import UNSECURED, Access
 from dyninformer.testing.api.router import Api
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.cluster import Cluster
@@ -20,13 +20,20 @@ WIDGETS = "/apis/ex.io/v1/namespaces/ns1/widgets"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
+def open_to_all() -> Access:
+    """Asks nobody for a token: everybody may do all."""
+    access = Access()
+    access.anonymous = UNSECURED
+    return access
+
+
 class Asker:
     """Asks an API, with defaults that keep tests short."""
 
     def __init__(self, access: Access | None = None) -> None:
         self.clock = ManualClock()
         self.cluster = Cluster(self.clock, seed=1)
-        self.api = Api(self.cluster, access)
+        self.api = Api(self.cluster, access or open_to_all())
 
     def __call__(
         self, method: str, path: str, obj: object = None, *, body: bytes | None = None,

@@ -16,7 +16,7 @@ from dyninformer.testing.messages import Request, Response
 from dyninformer.types import Object
 
 _GOLDEN = Path(__file__).parents[2] / "data" / "golden"
-_OF_THE_CARRIER = {"Content-Length", "Transfer-Encoding", "Audit-Id", "Date"}
+_OF_THE_CONNECTION = {"Content-Length", "Transfer-Encoding", "Audit-Id", "Date"}
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _REVISION = re.compile(r'resourceVersion"?: ?"(\d+)"')
 _CONTINUE = re.compile(r'continue"?: ?"?([\w-]{20,})')
@@ -97,7 +97,7 @@ class Replay:
         assert (answer.status, ours) == (recording.response["status"], theirs), recording.name
         headers = {
             name: self._here(value) for name, value in recording.response["headers"].items()
-            if name not in _OF_THE_CARRIER
+            if name not in _OF_THE_CONNECTION
         }  # fmt: skip
         assert dict(answer.headers) == headers, recording.name
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dyninformer.testing.api.access import ANONYMOUS, MASTERS, Access, User
-from dyninformer.testing.api.rbac import Rbac, Rights
-from dyninformer.testing.api.request_info import RequestInfo, read_request_info
+from dyninformer.testing.api.access import ANONYMOUS, MASTERS, Access, Rbac, Rights, User
 from dyninformer.testing.cluster.log import GroupResource, Key, Log
-from dyninformer.testing.messages import Request
+from dyninformer.testing.messages import Request, RequestInfo, read_request_info
 from dyninformer.testing.status import ApiError
+from tests.testing.api.conftest import Asker
+from tests.testing.api.golden import body_text, recordings
 
 _RBAC = "rbac.authorization.k8s.io"
 _LIST = read_request_info(Request("GET", "/apis/ex.io/v1/namespaces/ns1/widgets"))
@@ -35,7 +38,7 @@ class _World:
         self.log = Log()
         self.access = Access()
         token = self.access.add_user("alice", groups=["devs"])
-        self.alice = self.access.authenticate(_bearing(f"Bearer {token}"))
+        self.alice = self.access.receive(_bearing(f"Bearer {token}")).authenticated()
         self.rights = Rights(self.access, Rbac(lambda: self.log))
 
     def put(self, plural: str, name: str, namespace: str = "", **fields: Any) -> None:
@@ -70,14 +73,13 @@ class TestTokens:
         access = Access()
         token = access.add_user("alice", groups=["devs"])
 
-        assert access.authenticate(_bearing(f"bearer  {token}")) == User(
-            "alice", ("devs", "system:authenticated"), "alice"
-        )
+        received = access.receive(_bearing(f"bearer  {token}"))
+        assert received.user == User("alice", ("devs", "system:authenticated"), "alice")
 
     @pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer ", "Basic YTpi"])
     def test_whoever_bears_no_token_is_anonymous(self, authorization: str) -> None:
         """Without a bearer token the user is anonymous, not refused."""
-        assert Access().authenticate(_bearing(authorization)) is ANONYMOUS
+        assert Access().receive(_bearing(authorization)).user is ANONYMOUS
 
     def test_a_wrong_token_is_a_401(self) -> None:
         """A token that nobody has, or has no more, is a 401."""
@@ -87,7 +89,7 @@ class TestTokens:
 
         for wrong in ("x", token):
             with pytest.raises(ApiError, match="Unauthorized") as refused:
-                access.authenticate(_bearing(f"Bearer {wrong}"))
+                access.receive(_bearing(f"Bearer {wrong}")).authenticated()
             assert refused.value.code == 401
 
     def test_tokens_do_not_show(self) -> None:
@@ -301,3 +303,173 @@ class TestRbac:
 
         assert world.rights.decide(ANONYMOUS, info).allowed == anonymous
         assert world.may(info) == alice
+
+
+_WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+class _Impersonators(Asker):
+    def __init__(self) -> None:
+        access = Access()
+        self.tokens = {
+            "alice": access.add_user("alice"),
+            "root": access.add_user("root", groups=[MASTERS]),
+        }
+        self.access = access
+        super().__init__(access)
+
+    def who(self, asker: str, **impersonate: str) -> dict[str, Any]:
+        """Who ``asker`` is with these Impersonate headers, or the refusal."""
+        headers = {"authorization": f"Bearer {self.tokens[asker]}"}
+        headers |= {f"impersonate-{name}": value for name, value in impersonate.items()}
+        found: dict[str, Any] = json.loads(body_text(self("POST", _WHO, {}, headers=headers)))
+        return found
+
+
+@pytest.fixture
+def impersonators() -> _Impersonators:
+    """alice, who has no rights, and root, who has all."""
+    return _Impersonators()
+
+
+@pytest.mark.parametrize(
+    ("headers", "name", "groups"),
+    [
+        ({"user": "bob"}, "bob", ["system:authenticated"]),
+        ({"user": "bob", "group": "a, b"}, "bob", ["a", "b", "system:authenticated"]),
+        ({"user": "system:anonymous"}, "system:anonymous", ["system:unauthenticated"]),
+        (
+            {"user": "system:serviceaccount:ns1:robot"},
+            "system:serviceaccount:ns1:robot",
+            ["system:serviceaccounts", "system:serviceaccounts:ns1", "system:authenticated"],
+        ),
+    ],
+)
+def test_who_may_is_who_she_says(
+    impersonators: _Impersonators, headers: dict[str, str], name: str, groups: list[str]
+) -> None:
+    """Whoever may impersonate has the name and groups of the headers."""
+    impersonators.access.allow("system:anonymous")
+    found = impersonators.who("root", **headers)["status"]["userInfo"]
+
+    assert (found["username"], found["groups"]) == (name, groups)
+
+
+def test_who_may_not_is_forbidden(impersonators: _Impersonators) -> None:
+    """The verb impersonate is needed, on the user and on each group."""
+    assert impersonators.who("alice", user="bob")["message"] == (
+        'selfsubjectreviews.authentication.k8s.io is forbidden: User "alice" cannot '
+        'impersonate-on:user-info:create resource "selfsubjectreviews" in API group '
+        '"authentication.k8s.io" at the cluster scope'
+    )
+    impersonators.access.allow("alice", verbs="impersonate", resources="users", names="bob")
+    assert impersonators.who("alice", user="bob")["status"]["userInfo"]["username"] == "bob"
+    assert impersonators.who("alice", user="bob", group="admins")["code"] == 403
+    assert impersonators.who("alice", user="eve")["code"] == 403
+
+
+def test_groups_need_a_user(impersonators: _Impersonators) -> None:
+    """Groups without a user are refused."""
+    assert impersonators.who("root", group="admins")["code"] == 400
+
+
+_AUTHORIZATION = "/apis/authorization.k8s.io/v1"
+_AUTHENTICATION = "/apis/authentication.k8s.io/v1"
+_LISTING = {"group": "ex.io", "resource": "widgets", "verb": "list", "namespace": "ns1"}
+
+
+class _Reviewers(Asker):
+    def __init__(self) -> None:
+        access = Access()
+        self.tokens = {
+            "alice": access.add_user("alice", groups=["devs"]),
+            "root": access.add_user("root", groups=[MASTERS]),
+        }
+        self.access = access
+        super().__init__(access)
+
+    def review(self, user: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The review that ``user`` gets."""
+        answer = self("POST", path, body, headers={"authorization": f"Bearer {self.tokens[user]}"})
+        found: dict[str, Any] = json.loads(body_text(answer))
+        return found
+
+
+@pytest.fixture
+def reviewers() -> _Reviewers:
+    """alice, who has no rights, and root, who has all."""
+    return _Reviewers()
+
+
+def test_a_user_learns_who_she_is(reviewers: _Reviewers) -> None:
+    """A SelfSubjectReview names the user and her groups."""
+    found = reviewers.review("alice", f"{_AUTHENTICATION}/selfsubjectreviews", {})
+
+    expected = recordings("auth")["SelfSubjectReview"].response["body"]
+    assert found["status"] == expected["status"]
+    assert (found["kind"], found["apiVersion"]) == ("SelfSubjectReview", expected["apiVersion"])
+
+
+def test_a_user_learns_what_she_may(reviewers: _Reviewers) -> None:
+    """A SelfSubjectAccessReview says whether, and by what."""
+    path, spec = f"{_AUTHORIZATION}/selfsubjectaccessreviews", {"resourceAttributes": _LISTING}
+    assert reviewers.review("alice", path, {"spec": spec})["status"] == {"allowed": False}
+    assert reviewers.review("root", path, {"spec": spec})["status"] == {"allowed": True}
+
+    reviewers.access.allow("alice", resources="widgets")
+    assert reviewers.review("alice", path, {"spec": spec})["status"] == {"allowed": True}
+    metrics = {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}
+    assert reviewers.review("alice", path, {"spec": metrics})["status"] == {"allowed": False}
+
+
+def test_kubectl_may_ask_in_protobuf(reviewers: _Reviewers) -> None:
+    """``kubectl auth can-i`` sends protobuf and reads JSON."""
+    data = Path(__file__).parents[2] / "data" / "kubectl-protobuf.json"
+    recorded = json.loads(data.read_text(encoding="utf-8"))["auth can-i get"]
+    answer = reviewers(
+        "POST", recorded["path"], body=base64.b64decode(recorded["body"]),
+        headers={
+            "authorization": f"Bearer {reviewers.tokens['root']}",
+            "content-type": recorded["content_type"],
+            "accept": "application/vnd.kubernetes.protobuf,application/json",
+        },
+    )  # fmt: skip
+
+    assert (answer.status, json.loads(body_text(answer))["status"]) == (201, {"allowed": True})
+
+
+def test_a_question_about_nothing_is_refused(reviewers: _Reviewers) -> None:
+    """A review must ask about a resource or a path, as recorded."""
+    found = reviewers.review("alice", f"{_AUTHORIZATION}/selfsubjectaccessreviews", {"spec": {}})
+
+    assert found == recordings("auth")["SSAR empty spec"].response["body"]
+
+
+def test_others_can_be_asked_about(reviewers: _Reviewers) -> None:
+    """A SubjectAccessReview is about whoever it names, and is not for everybody."""
+    path = f"{_AUTHORIZATION}/subjectaccessreviews"
+    reviewers.access.allow("bob", resources="widgets")
+    body = {"spec": {"user": "bob", "resourceAttributes": _LISTING}}
+
+    assert reviewers.review("root", path, body)["status"] == {"allowed": True}
+    assert reviewers.review("alice", path, body)["code"] == 403
+
+
+def test_a_token_can_be_asked_about(reviewers: _Reviewers) -> None:
+    """A TokenReview says whose token it is."""
+    path = f"{_AUTHENTICATION}/tokenreviews"
+    known = reviewers.review("root", path, {"spec": {"token": reviewers.tokens["alice"]}})
+    assert known["status"]["user"]["username"] == "alice"
+    unknown = reviewers.review("root", path, {"spec": {"token": "x"}})
+    assert "authenticated" not in unknown["status"]
+
+
+def test_the_rules_of_a_user_are_listed(reviewers: _Reviewers) -> None:
+    """A SelfSubjectRulesReview lists what everybody has, and what bindings give."""
+    path = f"{_AUTHORIZATION}/selfsubjectrulesreviews"
+    found = reviewers.review("alice", path, {"spec": {"namespace": "ns1"}})["status"]
+
+    recorded = recordings("auth")["SelfSubjectRulesReview"].response["body"]["status"]
+    assert found["nonResourceRules"] == recorded["nonResourceRules"]
+    assert found["resourceRules"] == recorded["resourceRules"][:2]  # the third is a binding's
+    assert reviewers.review("alice", path, {"spec": {}})["code"] == 422

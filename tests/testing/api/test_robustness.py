@@ -15,7 +15,7 @@ from dyninformer.testing.api.router import Api
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.cluster import Cluster
 from dyninformer.testing.messages import Request, Response
-from tests.testing.api.conftest import CRDS
+from tests.testing.api.conftest import CRDS, open_to_all
 from tests.testing.api.golden import body_text, custom_resource
 
 _SEGMENTS = [
@@ -81,7 +81,7 @@ _BODIES = (
 
 
 def _api() -> Api:
-    api = Api(Cluster(ManualClock(), seed=1))
+    api = Api(Cluster(ManualClock(), seed=1), open_to_all())
     for path, obj in (
         (CRDS, custom_resource("ex.io", "widgets", "Widget", scale=True)),
         ("/api/v1/namespaces", {"metadata": {"name": "ns1"}}),
@@ -316,7 +316,7 @@ def test_an_odd_value_anywhere_in_a_new_object_is_refused_or_stored(
 ) -> None:
     """Each in each place; a CRD with it is served, described, and takes objects, or is refused."""
     cluster = Cluster(ManualClock(), seed=1)
-    api = Api(cluster)
+    api = Api(cluster, open_to_all())
     _check(Request("POST", "/api/v1/namespaces", body=b'{"metadata":{"name":"ns1"}}'), api)
     if path == _GIZMOS:
         _check(Request("POST", CRDS, body=json.dumps(_GIZMO_CRD).encode()), api)

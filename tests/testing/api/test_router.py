@@ -140,7 +140,7 @@ class TestForms:
     """The form of an answer."""
 
     def test_head_is_answered_as_get(self, ask: Asker) -> None:
-        """HEAD has the status and headers of GET; the carrier leaves out the body."""
+        """HEAD has the status and headers of GET; the connection leaves out the body."""
         ask.create(WIDGETS, widget("a"))
 
         for path in (WIDGETS, f"{WIDGETS}/a", f"{WIDGETS}/nope", "/apis"):
@@ -247,9 +247,9 @@ class TestBodies:
 class TestUsers:
     """Who may ask."""
 
-    def test_without_access_nobody_is_asked_for_a_token(self, ask: Asker) -> None:
-        """An API without access control lets everybody do all."""
-        assert ask("GET", "/apis", headers={"authorization": "Bearer whatever"}).status == 200
+    def test_without_a_token_the_user_is_the_anonymous_one_of_access(self, ask: Asker) -> None:
+        """An API whose anonymous user may do all asks nobody for a token."""
+        assert ask("GET", "/apis").status == 200
 
     def test_a_token_is_needed_where_there_is_access_control(self) -> None:
         """401 for an unknown token, 403 before 404 for who may not."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 from urllib.parse import parse_qsl
 
-from dyninformer.testing.api.lists import PlainJson
+from dyninformer.testing.api.representations import PlainJson
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.lists import (
     ListOptions,

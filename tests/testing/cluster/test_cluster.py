@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dyninformer.testing.api.lists import PlainJson
+from dyninformer.testing.api.representations import PlainJson
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.cluster import COMPACTION_INTERVAL, INITIAL_NAMESPACES, Cluster
 from dyninformer.testing.cluster.lists import ListOptions

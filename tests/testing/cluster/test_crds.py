@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dyninformer.testing.api.lists import PlainJson
+from dyninformer.testing.api.representations import PlainJson
 from dyninformer.testing.cluster.lists import ListOptions
 from dyninformer.testing.cluster.log import GroupResource, Key
 from dyninformer.testing.cluster.resources import TERMINATING_VERBS

@@ -14,10 +14,9 @@ from typing import Any, TypeVar
 import pytest
 import urllib3
 
-from dyninformer.testing.exchange import Exchange
-from dyninformer.testing.http.limits import Limits
 from dyninformer.testing.http.listener import Listener
-from dyninformer.testing.messages import Headers, Request, Response
+from dyninformer.testing.http.wire import Limits
+from dyninformer.testing.messages import AnswerPlan, Headers, Request, Response
 
 T = TypeVar("T")
 JSON: Headers = (("Content-Type", "application/json"),)
@@ -63,7 +62,7 @@ class Shell:
     """A listener and its loop's thread."""
 
     def __init__(self, limits: Limits | None = None, tls: ssl.SSLContext | None = None) -> None:
-        self.answers: dict[str, Callable[[Request], Exchange]] = {}
+        self.answers: dict[str, Callable[[Request], AnswerPlan]] = {}
         self.requests: list[Request] = []
         self._scheme = "http" if tls is None else "https"
         self.streams: list[ScriptedStream] = []
@@ -96,7 +95,7 @@ class Shell:
 
     def respond(self, path: str, body: bytes, status: int = 200) -> None:
         """Answer a path with a body."""
-        self.answers[path] = lambda request: Exchange(request, Response(status, JSON, body))
+        self.answers[path] = lambda request: AnswerPlan(request, Response(status, JSON, body))
 
     def connect(self) -> socket.socket:
         """A connection without TLS or HTTP."""
@@ -117,14 +116,14 @@ class Shell:
         self._thread.join(10)
         self.loop.close()
 
-    def _handle(self, request: Request) -> Exchange:
+    def _handle(self, request: Request) -> AnswerPlan:
         self.requests.append(request)
         if request.path == "/watch":
             self.streams.append(ScriptedStream(self))
-            return Exchange(request, self.streams[-1])
+            return AnswerPlan(request, self.streams[-1])
         if request.path in self.answers:
             return self.answers[request.path](request)
-        return Exchange(request, Response(200, JSON, request.path.encode()))
+        return AnswerPlan(request, Response(200, JSON, request.path.encode()))
 
 
 def read_all(sock: socket.socket) -> bytes:

@@ -8,9 +8,8 @@ import logging
 import pytest
 import urllib3
 
-from dyninformer.testing.exchange import Exchange
-from dyninformer.testing.http.limits import Limits
-from dyninformer.testing.messages import Request
+from dyninformer.testing.http.wire import Limits
+from dyninformer.testing.messages import AnswerPlan, Request
 from tests.testing.http.conftest import Shell, eventually, read_all, read_until, running
 
 
@@ -176,7 +175,7 @@ def test_a_mistake_of_the_server_is_a_500_without_a_traceback(
 ) -> None:
     """The client gets a Status, the log gets the traceback, the connection goes on."""
 
-    def fail(request: Request) -> Exchange:
+    def fail(request: Request) -> AnswerPlan:
         raise ZeroDivisionError(request.path)
 
     shell.answers["/broken"] = fail

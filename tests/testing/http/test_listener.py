@@ -8,7 +8,7 @@ import ssl
 import pytest
 import urllib3
 
-from dyninformer.testing.http.tls import authority_pem, server_context
+from dyninformer.testing.http.listener import authority_pem, server_context
 from tests.testing.http.conftest import Shell, eventually, read_until, running
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 import urllib3
 
-from dyninformer.testing.exchange import Exchange
-from dyninformer.testing.http.limits import Limits
-from dyninformer.testing.messages import Response
+from dyninformer.testing.http.sending import Frames, chunk, chunks, gathered
+from dyninformer.testing.http.wire import Limits
+from dyninformer.testing.messages import AnswerPlan, Response
 from tests.testing.http.conftest import JSON, Shell, eventually, read_until, running
 
 WATCH = b"GET /watch HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -32,7 +32,7 @@ def test_a_short_body_has_a_length_and_a_long_one_comes_in_chunks(
 
 def test_a_body_in_pieces_is_sent_as_it_is_made(shell: Shell, pool: urllib3.PoolManager) -> None:
     """An iterable body is the answer's pieces, one after another."""
-    shell.answers["/pieces"] = lambda request: Exchange(
+    shell.answers["/pieces"] = lambda request: AnswerPlan(
         request, Response(200, JSON, (b"%d," % number for number in range(5)))
     )
     assert pool.request("GET", f"{shell.url}/pieces").data == b"0,1,2,3,4,"
@@ -60,7 +60,7 @@ def test_an_answer_that_takes_its_time_is_waited_for(
     shell: Shell, pool: urllib3.PoolManager
 ) -> None:
     """``delay`` of a Response passes before a byte is sent; others are served meanwhile."""
-    shell.answers["/late"] = lambda request: Exchange(
+    shell.answers["/late"] = lambda request: AnswerPlan(
         request, Response(504, JSON, b"{}", delay=0.2)
     )
     begin = time.monotonic()
@@ -156,7 +156,7 @@ def test_a_long_answer_does_not_keep_others_waiting(
             served.append(number)
             yield b"x" * 65_536
 
-    shell.answers["/long"] = lambda request: Exchange(request, Response(200, JSON, pieces()))
+    shell.answers["/long"] = lambda request: AnswerPlan(request, Response(200, JSON, pieces()))
     with shell.connect() as sock:
         sock.sendall(b"GET /long HTTP/1.1\r\nHost: a\r\n\r\n")
         read_until(sock, b"\r\n\r\n")
@@ -176,3 +176,33 @@ def test_a_head_of_a_watch_opens_no_watch(
     else:
         assert not shell.streams[0].closed.is_set()
     answer.close()
+
+
+def test_a_line_is_framed_once_for_all_who_are_sent_it() -> None:
+    """The same bytes object gives the same frame object."""
+    frames = Frames()
+    line = b'{"type":"ADDED"}\n'
+    assert frames.frame(line) is frames.frame(line)
+    assert frames.frame(line) == b"11\r\n" + line + b"\r\n"
+
+
+def test_frames_are_let_go_when_there_are_too_many_bytes_of_them() -> None:
+    """What is kept is bounded by its size, and the newest stay."""
+    frames = Frames(limit=3000)
+    lines = [b"%03d" % number * 300 for number in range(10)]
+    first = [frames.frame(line) for line in lines]
+    assert frames.frame(lines[-1]) is first[-1]
+    assert frames.frame(lines[0]) is not first[0]
+    assert frames.frame(lines[0]) == first[0]
+
+
+def test_chunks_cut_anywhere_carry_the_same_bytes() -> None:
+    """A character of several bytes may be cut in two."""
+    assert list(chunks("aä".encode(), 2)) == [b"2\r\na\xc3\r\n", b"1\r\n\xa4\r\n"]
+    assert chunk(b"ab") == b"2\r\nab\r\n"
+
+
+def test_small_pieces_are_sent_together() -> None:
+    """Pieces are joined up to a size, and nothing is lost at the end."""
+    assert list(gathered([b"ab", b"cd", b"", b"e"], size=3)) == [b"abcd", b"e"]
+    assert list(gathered([b"", b""], size=3)) == []

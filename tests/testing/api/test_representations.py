@@ -1,14 +1,18 @@
-"""Objects, lists and lines in plain JSON, as custom and as built-in resources come."""
+"""Objects, lists and lines: in plain JSON, and cut to their metadata."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 
-from dyninformer.testing.api.lists import encode_object, error_line, joined
+import pytest
+
+from dyninformer.testing.api.representations import in_struct_order, joined
 from dyninformer.testing.cluster.lists import Page
 from dyninformer.testing.cluster.structural import Structural
-from dyninformer.testing.status import ApiError
+from tests.testing.api.conftest import WIDGETS as WIDGETS_PATH
+from tests.testing.api.conftest import Asker, widget
+from tests.testing.api.conftest import lines as lines_of
 from tests.testing.cluster.one_collection import (
     CONFIGMAPS,
     NAMESPACES,
@@ -66,9 +70,6 @@ def test_a_recorded_namespace_is_written_as_its_struct_is() -> None:
     collection = OneCollection(NAMESPACES)
     version = collection.put("doomed", shuffled, at=119305)
     assert collection.plain.single(version, NAMESPACES).decode() == recording["response"]["raw"]
-    assert encode_object(version.object, NAMESPACES) + b"\n" == collection.plain.single(
-        version, NAMESPACES
-    )
 
 
 def test_recorded_lines_of_a_namespace_are_written_again() -> None:
@@ -152,8 +153,66 @@ def test_a_long_list_comes_in_pieces_worth_sending() -> None:
     assert all(64 << 10 < len(piece) < 256 << 10 for piece in pieces[:-1])
 
 
-def test_an_error_line_is_a_status_in_the_servers_order() -> None:
-    """As recorded of a watch that is too old."""
-    (wanted,) = recorded("watch-errors", "watch=1&resourceVersion=1")["response"]["body"]
-    error = ApiError(410, "Expired", "too old resource version: 1 (118967)")
-    assert error_line(error).decode() == wanted + "\n"
+_PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+_PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+
+def test_fields_come_in_the_order_of_the_struct() -> None:
+    """Fields have the order of Go's struct, maps are sorted, empty ones are left out."""
+    found = in_struct_order(
+        {
+            "labels": {"b": "1", "a": "2"}, "uid": "u", "name": "n", "annotations": {},
+            "managedFields": [{"fieldsV1": {"f:b": {}, "f:a": {}}, "manager": "m"}],
+            "deletionGracePeriodSeconds": 0, "finalizers": ["x"], "generateName": "",
+            "ownerReferences": [{"uid": "o", "kind": "K", "apiVersion": "v1", "name": "p"}],
+        }
+    )  # fmt: skip
+
+    assert list(found) == [
+        "name", "uid", "deletionGracePeriodSeconds", "labels", "ownerReferences", "finalizers",
+        "managedFields",
+    ]  # fmt: skip
+    assert list(found["labels"]) == ["a", "b"]
+    assert list(found["ownerReferences"][0]) == ["apiVersion", "kind", "name", "uid"]
+    assert list(found["managedFields"][0]) == ["manager", "fieldsV1"]
+    assert list(found["managedFields"][0]["fieldsV1"]) == ["f:a", "f:b"]
+
+
+def test_a_watch_sends_metadata(ask: Asker) -> None:
+    """Each event's object, bookmarks included, is metadata alone."""
+    ask.create(WIDGETS_PATH, widget("a", n=1))
+    stream = ask.watch(WIDGETS_PATH, _PARTIAL, allowWatchBookmarks="true")
+    ask.create(WIDGETS_PATH, widget("b", n=1))
+
+    found = lines_of(stream)
+    assert [line["type"] for line in found] == ["ADDED", "BOOKMARK", "ADDED"]
+    for line in found:
+        assert set(line["object"]) == {"kind", "apiVersion", "metadata"}
+        assert line["object"]["kind"] == "PartialObjectMetadata"
+
+
+def test_a_watch_asked_as_lists_ends_at_its_first_event(ask: Asker) -> None:
+    """A watch as PartialObjectMetadataList sends nothing, and ends at the first event."""
+    stream = ask.watch(WIDGETS_PATH, _PARTIAL_LIST, resourceVersion=str(ask.cluster.log.revision))
+    assert (lines_of(stream), stream.ended) == ([], False)
+
+    ask.create(WIDGETS_PATH, widget("a"))
+    assert (lines_of(stream), stream.ended) == ([], True)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_the_version_asked_for_is_named(ask: Asker, version: str) -> None:
+    """Lists and their items name the version that was asked for."""
+    ask.create(WIDGETS_PATH, widget("a"))
+    found = ask.get(WIDGETS_PATH, _PARTIAL_LIST.replace("v=v1", f"v={version}"))
+
+    assert found["apiVersion"] == f"meta.k8s.io/{version}"
+    assert found["items"][0]["apiVersion"] == f"meta.k8s.io/{version}"
+
+
+def test_a_built_in_list_is_named_in_the_refusal(ask: Asker) -> None:
+    """A list asked as one object is a 406 that names the list's type."""
+    status = ask.refused("GET", "/api/v1/configmaps", headers={"accept": _PARTIAL})
+
+    assert (status["code"], status["reason"]) == (406, "NotAcceptable")
+    assert status["message"].endswith("the requested object is a list (*core.ConfigMapList)")

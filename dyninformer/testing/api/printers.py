@@ -1,4 +1,4 @@
-"""The table columns of built-in kinds: kubectl shows what the server says here.
+"""The table columns of built-in kinds and their cells: kubectl shows what the server says here.
 
 Kinds that are not listed show their name and when they were created, as kinds without
 a printer do on the real server.
@@ -6,14 +6,13 @@ a printer do on the real server.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dyninformer.testing.api.pod_status import pod_cells
 from dyninformer.testing.cluster.log import GroupResource
 from dyninformer.testing.cluster.resources import Column
-from dyninformer.types import Object
+from dyninformer.types import Object, Objects
 
 Cells = list[Any]
 
@@ -118,30 +117,41 @@ def _event(obj: Object) -> Cells:
     shown = ", ".join(each for each in (component, source.get("host")) if each)
     message = str(obj.get("message") or obj.get("note") or "").strip()
     return [
-        Age(last), obj.get("type", ""), obj.get("reason", ""), target, about.get("fieldPath", ""),
-        shown, message, Age(first), count, _name(obj),
-    ]  # fmt: skip
+        Age(last),
+        obj.get("type", ""),
+        obj.get("reason", ""),
+        target,
+        about.get("fieldPath", ""),
+        shown,
+        message,
+        Age(first),
+        count,
+        _name(obj),
+    ]
 
 
 def _pod(obj: Object) -> Cells:
     cells, restarted = pod_cells(obj)
     ready, status, restarts = cells
     return [
-        _name(obj), ready, status, (f"{restarts} (", Age(restarted), " ago)")
-        if restarts and restarted else str(restarts), _age(obj),
-        _at(obj, "status", "podIP", default=NONE), _at(obj, "spec", "nodeName", default=NONE),
-        _at(obj, "status", "nominatedNodeName", default=NONE), _readiness_gates(obj),
-    ]  # fmt: skip
+        _name(obj),
+        ready,
+        status,
+        (f"{restarts} (", Age(restarted), " ago)") if restarts and restarted else str(restarts),
+        _age(obj),
+        _at(obj, "status", "podIP", default=NONE),
+        _at(obj, "spec", "nodeName", default=NONE),
+        _at(obj, "status", "nominatedNodeName", default=NONE),
+        _readiness_gates(obj),
+    ]
 
 
 def _readiness_gates(obj: Object) -> str:
     gates = _at(obj, "spec", "readinessGates", default=[])
     if not gates:
         return NONE
-    true = {
-        each.get("type") for each in _at(obj, "status", "conditions", default=[])
-        if each.get("status") == "True"
-    }  # fmt: skip
+    conditions = _at(obj, "status", "conditions", default=[])
+    true = {each.get("type") for each in conditions if each.get("status") == "True"}
     return f"{sum(gate.get('conditionType') in true for gate in gates)}/{len(gates)}"
 
 
@@ -162,11 +172,17 @@ def _node(obj: Object) -> Cells:
     }
     info = _at(obj, "status", "nodeInfo", default={})
     return [
-        _name(obj), ready, ",".join(roles) or NONE, _age(obj), info.get("kubeletVersion", ""),
-        addresses.get("InternalIP") or NONE, addresses.get("ExternalIP") or NONE,
-        info.get("osImage") or UNKNOWN, info.get("kernelVersion") or UNKNOWN,
+        _name(obj),
+        ready,
+        ",".join(roles) or NONE,
+        _age(obj),
+        info.get("kubeletVersion", ""),
+        addresses.get("InternalIP") or NONE,
+        addresses.get("ExternalIP") or NONE,
+        info.get("osImage") or UNKNOWN,
+        info.get("kernelVersion") or UNKNOWN,
         info.get("containerRuntimeVersion") or UNKNOWN,
-    ]  # fmt: skip
+    ]
 
 
 def _service(obj: Object) -> Cells:
@@ -177,9 +193,14 @@ def _service(obj: Object) -> Cells:
         for port in spec.get("ports") or ()
     ]
     return [
-        _name(obj), spec.get("type", ""), spec.get("clusterIP") or NONE, _external(obj),
-        ",".join(ports) or NONE, _age(obj), _selector(spec.get("selector")),
-    ]  # fmt: skip
+        _name(obj),
+        spec.get("type", ""),
+        spec.get("clusterIP") or NONE,
+        _external(obj),
+        ",".join(ports) or NONE,
+        _age(obj),
+        _selector(spec.get("selector")),
+    ]
 
 
 def _external(obj: Object) -> str:
@@ -201,19 +222,27 @@ def _deployment(obj: Object) -> Cells:
     status = obj.get("status") or {}
     wanted = _at(obj, "spec", "replicas", default=0)
     return [
-        _name(obj), f"{status.get('readyReplicas', 0)}/{wanted}", status.get("updatedReplicas", 0),
-        status.get("availableReplicas", 0), _age(obj), *_containers(obj),
+        _name(obj),
+        f"{status.get('readyReplicas', 0)}/{wanted}",
+        status.get("updatedReplicas", 0),
+        status.get("availableReplicas", 0),
+        _age(obj),
+        *_containers(obj),
         _label_selector(_at(obj, "spec", "selector", default={})),
-    ]  # fmt: skip
+    ]
 
 
 def _replica_set(obj: Object) -> Cells:
     status = obj.get("status") or {}
     return [
-        _name(obj), _at(obj, "spec", "replicas", default=0), status.get("replicas", 0),
-        status.get("readyReplicas", 0), _age(obj), *_containers(obj),
+        _name(obj),
+        _at(obj, "spec", "replicas", default=0),
+        status.get("replicas", 0),
+        status.get("readyReplicas", 0),
+        _age(obj),
+        *_containers(obj),
         _label_selector(_at(obj, "spec", "selector", default={})),
-    ]  # fmt: skip
+    ]
 
 
 def _stateful_set(obj: Object) -> Cells:
@@ -225,14 +254,20 @@ def _stateful_set(obj: Object) -> Cells:
 def _daemon_set(obj: Object) -> Cells:
     status = obj.get("status") or {}
     counts = (
-        "desiredNumberScheduled", "currentNumberScheduled", "numberReady",
-        "updatedNumberScheduled", "numberAvailable",
-    )  # fmt: skip
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "numberReady",
+        "updatedNumberScheduled",
+        "numberAvailable",
+    )
     return [
-        _name(obj), *(status.get(name, 0) for name in counts),
-        _selector(_at(obj, "spec", "template", "spec", "nodeSelector", default=None)), _age(obj),
-        *_containers(obj), _label_selector(_at(obj, "spec", "selector", default={})),
-    ]  # fmt: skip
+        _name(obj),
+        *(status.get(name, 0) for name in counts),
+        _selector(_at(obj, "spec", "template", "spec", "nodeSelector", default=None)),
+        _age(obj),
+        *_containers(obj),
+        _label_selector(_at(obj, "spec", "selector", default={})),
+    ]
 
 
 def _lease(obj: Object) -> Cells:
@@ -303,3 +338,102 @@ _PRINTERS = {
     GroupResource(_RBAC, "rolebindings"): _BINDINGS,
     GroupResource(_RBAC, "clusterrolebindings"): _BINDINGS,
 }  # fmt: skip
+
+
+# -- what a pod's STATUS, READY and RESTARTS say: a reading of its containers' states ----------
+
+
+def pod_cells(pod: Object) -> tuple[tuple[str, str, int], str | None]:
+    """Ready, status and restarts, and when the last restart was."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    containers: Objects = status.get("containerStatuses") or []
+    inits: Objects = status.get("initContainerStatuses") or []
+    total = len(spec.get("containers") or ())
+    sidecars = {
+        each.get("name")
+        for each in spec.get("initContainers") or ()
+        if each.get("restartPolicy") == "Always"
+    }
+    total += len(sidecars)
+    ready = sum(bool(each.get("ready")) and "running" in _state(each) for each in containers)
+    ready += sum(bool(each.get("ready")) for each in inits if each.get("name") in sidecars)
+    restarted = [*containers, *(each for each in inits if each.get("name") in sidecars)]
+    word = _initialising(spec, inits, sidecars)
+    if word is not None and not _is_true(status, "Initialized"):
+        restarted = inits
+        ready = min(ready, sum(each.get("name") in sidecars for each in inits))
+    else:
+        word = _running(status, containers)
+    count = sum(int(each.get("restartCount") or 0) for each in restarted)
+    return (f"{ready}/{total}", _terminating(pod, word), count), max(_ends(restarted), default=None)
+
+
+def _initialising(spec: Object, inits: Objects, sidecars: set[Any]) -> str | None:
+    """What holds the pod's start up, None if all init containers are done."""
+    for place, each in enumerate(inits):
+        state = _state(each)
+        ended, waiting = state.get("terminated"), state.get("waiting")
+        if ended is not None and not ended.get("exitCode"):
+            continue
+        if each.get("name") in sidecars and each.get("started"):
+            continue
+        if ended is not None:
+            return f"Init:{ended.get('reason') or _exit(ended)}"
+        if waiting and waiting.get("reason") not in (None, "", "PodInitializing"):
+            return f"Init:{waiting['reason']}"
+        return f"Init:{place}/{len(spec.get('initContainers') or ())}"
+    return None
+
+
+def _running(status: Object, containers: Objects) -> str:
+    word = str(status.get("reason") or status.get("phase") or "")
+    gated = _condition(status, "PodScheduled")
+    if gated.get("reason") == "SchedulingGated":
+        word = "SchedulingGated"
+    running = False
+    for each in reversed(containers):
+        state = _state(each)
+        waiting, ended = state.get("waiting") or {}, state.get("terminated")
+        if waiting.get("reason"):
+            word = str(waiting["reason"])
+        elif ended is not None:
+            word = str(ended.get("reason") or _exit(ended))
+        elif each.get("ready") and "running" in state:
+            running = True
+    if word == "Completed" and running:
+        return "Running" if _is_true(status, "Ready") else "NotReady"
+    return word
+
+
+def _terminating(pod: Object, word: str) -> str:
+    status = pod.get("status") or {}
+    if "deletionTimestamp" not in (pod.get("metadata") or {}):
+        return word
+    if status.get("reason") == "NodeLost":
+        return "Unknown"
+    return word if status.get("phase") in ("Succeeded", "Failed") else "Terminating"
+
+
+def _exit(ended: Object) -> str:
+    if ended.get("signal"):
+        return f"Signal:{ended['signal']}"
+    return f"ExitCode:{ended.get('exitCode', 0)}"
+
+
+def _ends(containers: Objects) -> Iterator[str]:
+    for each in containers:
+        ended = ((each.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
+        if ended:
+            yield str(ended)
+
+
+def _state(container: Object) -> Object:
+    return container.get("state") or {}
+
+
+def _condition(status: Object, type: str) -> Object:
+    return next((each for each in status.get("conditions") or () if each.get("type") == type), {})
+
+
+def _is_true(status: Object, type: str) -> bool:
+    return bool(_condition(status, type).get("status") == "True")

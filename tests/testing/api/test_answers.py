@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dyninformer.testing.api.negotiation import (
-    Conversion,
-    Media,
-    meta_kinds,
-    negotiate,
-)
+from dyninformer.testing.api.answers import Conversion, Media, meta_kinds, negotiate
 from dyninformer.testing.messages import Request
 from dyninformer.testing.status import ApiError
 

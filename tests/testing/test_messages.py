@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from dyninformer.testing.api.request_info import RequestInfo, read_request_info
-from dyninformer.testing.messages import Request
+from dyninformer.testing.messages import Request, RequestInfo, read_request_info
 
 _W = {"is_resource": True, "group": "ex.io", "version": "v1", "resource": "widgets"}
 _NS1: dict[str, Any] = {**_W, "namespace": "ns1"}

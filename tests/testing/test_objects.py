@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dyninformer.testing.manifests import manifests
+from dyninformer.testing.objects import manifests
 
 
 def _names(source: Path) -> list[str]:

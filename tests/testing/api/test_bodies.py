@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dyninformer.testing.api.protobuf import read_protobuf
+from dyninformer.testing.api.bodies import read_protobuf
 from dyninformer.testing.status import ApiError
 
 _RECORDED = json.loads(
