@@ -1,6 +1,6 @@
 """Live, indexed, in-memory copies of any Kubernetes collection, as plain dicts.
 
-The names are looked up on first use, so that who needs one part pays for that part alone.
+A name is looked up on first use, so that a program pays only for the parts that it needs.
 """
 
 from __future__ import annotations

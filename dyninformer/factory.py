@@ -97,8 +97,9 @@ class DynamicSharedInformerFactory:
             resources=by_resource,
         )
         self._discovery = Discovery(self._runtime.source)
-        # Guards _followers, and _stopped's change. A signal handler that shuts down may come
-        # while its own thread holds it, hence one that can be taken twice.
+        # Guards _followers, and _stopped's change. Nothing that takes a lock is called under it.
+        # A signal handler that shuts down may come while its own thread holds it, hence one that
+        # can be taken twice.
         self._lock = threading.RLock()
         self._followers: Followers = ()
         self._stopped = Flag()
@@ -108,7 +109,7 @@ class DynamicSharedInformerFactory:
     # -- informers -----------------------------------------------------------------------
 
     def for_resource(self, resource: Resource, **options: Any) -> GenericInformer:
-        """The informer of a resource; the same one for everybody who asks (S1).
+        """The informer of a resource; the same one for every caller (S1).
 
         ``resource`` is a GroupVersionResource or any spelling of one. A full spelling
         asks the network nothing; ``"cert"``, ``"Certificate"`` or
@@ -116,7 +117,7 @@ class DynamicSharedInformerFactory:
         of `ResourceOptions`; other ones than before are an OptionsConflictError, but
         indexers are added.
 
-        It stays until it is removed, also if a follower had brought it, and ends.
+        It stays until it is removed, even if a follower brought it first and is closed.
         """
         asked = options_from(options)
         return self._registry.ask(self._resolve(resource), asked)
@@ -135,8 +136,8 @@ class DynamicSharedInformerFactory:
     def start(self) -> None:
         """Start the informers that are not started. Idempotent; never waits for the network.
 
-        One that was stopped by itself stays so. What one of them raises, a tweak's error say,
-        is raised once the others are started.
+        An informer that was stopped by itself stays stopped. If one cannot be started, because
+        its tweak raises, say, the others are started first, and then its error is raised.
         """
         failed: list[Exception] = []
         for each in self._registry.all():
@@ -155,9 +156,9 @@ class DynamicSharedInformerFactory:
             raise failed[0]
 
     def wait_for_cache_sync(self, timeout: float | None = None) -> SyncResult:
-        """Wait until every started informer holds a whole state, or the time is over.
+        """Wait until every started informer has synced, or until the timeout.
 
-        One that was stopped by itself before it held one never will: it is left out.
+        An informer that was stopped by itself before it had synced never will: it is left out.
         """
         deadline = Deadline(timeout)
         started = [
@@ -170,7 +171,7 @@ class DynamicSharedInformerFactory:
         return SyncResult((each.gvr, each.informer.has_synced()) for each in started)
 
     def sync(self, timeout: float | None = None) -> SyncResult:
-        """Start, and wait for all. CacheSyncError says of each that did not sync why."""
+        """Start, and wait for all. CacheSyncError says why, for each that did not sync."""
         self.start()
         begun = time.monotonic()
         result = self.wait_for_cache_sync(timeout)
@@ -185,8 +186,8 @@ class DynamicSharedInformerFactory:
     def remove(self, resource: Resource, timeout: float = _EXIT_SECONDS) -> bool:
         """Stop an informer and forget it, so that it can be asked for anew (S4).
 
-        What is unknown is removed already. False if a callback still runs at the
-        timeout; from a thread of this factory's own nothing is waited for (S11).
+        True if there is none. False if a callback still runs at the timeout; a call from
+        one of this factory's own threads waits for nothing (S11).
         """
         found = self._registry.forget(self._resolve(resource))
         return found is None or found.informer.stop(timeout)
@@ -213,7 +214,7 @@ class DynamicSharedInformerFactory:
         )
         with self._lock:
             self._followers = (*self._followers, follower)
-        if self._stopped.is_set():  # meanwhile: whoever did it may not have seen this one
+        if self._stopped.is_set():  # meanwhile: `_signal` may not have seen this one
             follower.close()
             self._check_running()
         return follower
@@ -236,14 +237,14 @@ class DynamicSharedInformerFactory:
     # -- the end -------------------------------------------------------------------------
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until somebody shuts this factory down; false if the time is over first."""
+        """Wait until this factory is shut down; False at the timeout."""
         return self._stopped.wait(timeout)
 
     def shutdown(self, timeout: float | None = None) -> bool:
         """Stop everything, and wait for the callbacks that run (S11).
 
-        False if something still runs at the timeout; a log line names it. From a thread
-        that runs this factory's own code, nothing is waited for. Reads go on working.
+        False if something still runs at the timeout; a log line names it. A call from a
+        thread that runs this factory's own code waits for nothing. Reads go on working.
         """
         self._signal()
         if runs_for(self._runtime.owner):
@@ -429,12 +430,12 @@ def open_informer(
 
 @dataclass(slots=True)
 class _Entry:
-    """An informer that serves; the registry's lock guards what changes."""
+    """An informer that serves. The registry's lock guards its fields."""
 
     generic: GenericInformer
     options: ResourceOptions
     kept: bool
-    """Somebody asked for it by name: it stays until it is removed by name."""
+    """It was asked for by name: it stays until it is removed by name."""
     users: set[object] = field(default_factory=set)
     """The followers that use it."""
 
@@ -443,7 +444,7 @@ class Registry:
     """The informers of a factory (S1). Every method may be called from any thread.
 
     An informer that was asked for stays until it is removed. One that was only borrowed goes
-    with its last borrower. A stopped one is replaced by the next who asks (S4), unless the
+    with its last borrower. A stopped one is replaced when it is asked for again (S4), unless the
     registry is closed: then it goes on answering reads, and no other is made (S3).
     """
 
@@ -451,8 +452,9 @@ class Registry:
         self._make = make
         self._defaults = defaults
         self._resources = dict(resources)
-        # Guards what is below. A signal handler that shuts down may come while its own thread
-        # holds it, hence one that can be taken twice.
+        # Guards what is below. Under it an informer is made, which takes no lock and asks nothing
+        # of the network; none is started or stopped. A signal handler that shuts down may come
+        # while its own thread holds it, hence one that can be taken twice.
         self._lock = threading.RLock()
         self._entries: dict[GroupVersionResource, _Entry] = {}
         self._closed = False
@@ -465,13 +467,13 @@ class Registry:
     def borrow(
         self, gvr: GroupVersionResource, asked: ResourceOptions, user: object
     ) -> GenericInformer:
-        """The same, for as long as ``user`` has not given it back, or somebody else needs it."""
+        """The same, until ``user`` gives it back, or for longer if it is needed elsewhere."""
         return self._serving(gvr, asked, user=user)
 
     def give_back(self, informer: SharedIndexInformer, user: object) -> None:
-        """``user`` needs it no longer. If nobody does, it is stopped and forgotten.
+        """``user`` needs it no longer. If nothing else does, it is stopped and forgotten.
 
-        Waits for nobody. What is closed forgets nothing, for the sake of reads.
+        It waits for nothing. A closed registry forgets nothing, so that reads go on.
         """
         with self._lock:
             entry = self._entries.get(informer.gvr)
@@ -498,13 +500,13 @@ class Registry:
             return self.known(informer.gvr) or self._add(informer, informer.options).generic
 
     def forget(self, gvr: GroupVersionResource) -> GenericInformer | None:
-        """Take an informer out, whoever uses it; it is the caller's to stop."""
+        """Take an informer out, even if it is in use; the caller has to stop it."""
         with self._lock:
             entry = self._entries.pop(gvr, None)
         return None if entry is None else entry.generic
 
     def all(self) -> GenericInformers:
-        """Those that are there now, in the order they were asked for."""
+        """All informers, in the order in which they were asked for."""
         with self._lock:
             return [entry.generic for entry in self._entries.values()]
 
@@ -541,7 +543,7 @@ class Registry:
         return entry.generic
 
     def _current(self, gvr: GroupVersionResource) -> _Entry | None:
-        """The one that serves; a stopped one only serves where all is over."""
+        """The informer that serves; a stopped one serves only once the registry is closed."""
         entry = self._entries.get(gvr)
         if entry is not None and entry.generic.informer.is_stopped() and not self._closed:
             return None
@@ -565,7 +567,7 @@ class Registry:
 def _sync_error(
     result: SyncResult, status: Mapping[GroupVersionResource, InformerStatus], seconds: float
 ) -> CacheSyncError:
-    """What to raise after so many seconds: of each cache that did not sync, why."""
+    """What to raise after so many seconds: it says why, for each cache that did not sync."""
     lines = []
     for gvr in sorted(gvr for gvr, synced in result.items() if not synced):
         found = status.get(gvr)

@@ -132,13 +132,14 @@ class SharedIndexInformer:
         coalesce: bool = False,
         name: str | None = None,
     ) -> Registration:
-        """Have callbacks called with what is held, and then with what changes (S8, S9).
+        """Have callbacks called with each object that is held, then with each change (S8, S9).
 
         Give an object with any of the four methods, or functions: ``on_add(obj)``,
         ``on_update(old, new)``, ``on_delete(obj)``, ``on_event(event)``. ``filter(obj)``
-        chooses objects, ``when_changed`` a path or paths whose values must change,
-        ``resync`` a period at which all objects are told again, ``coalesce`` merges
-        what is not yet told of one key. The same ``name`` again replaces the handler.
+        chooses objects. ``when_changed`` is a path, or several: updates are heard only where
+        one of their values changes. ``resync`` is the period, in seconds, at which all objects
+        are told again. ``coalesce`` merges the events of one object that are not yet told.
+        The same ``name`` again replaces the handler.
         """
         return self._dispatcher.add(
             Handler(
@@ -166,17 +167,17 @@ class SharedIndexInformer:
     def events(
         self, *, idle_timeout: float | None = None, coalesce: bool = False, initial: bool = True
     ) -> EventStream:
-        """What is held and what changes, to iterate over in this thread, from now on."""
+        """A stream of events to iterate over in this thread: what is held, then what changes."""
         return self._dispatcher.events(
             idle_timeout=idle_timeout, coalesce=coalesce, initial=initial
         )
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
-        """Have ``handler(error)`` called with each failure of a list or watch; before start."""
+        """Have ``handler(error)`` called when a list or watch fails. Only before `start`."""
         self._reflectors.set_watch_error_handler(handler)
 
     def set_transform(self, transform: Transform | None) -> None:
-        """Transform each object before it is held (S17); before start."""
+        """Transform each object before it is held (S17). Only before `start`."""
         self._reflectors.check_not_started("set_transform")
         self._store.set_transform(transform)
 
@@ -205,14 +206,14 @@ class SharedIndexInformer:
     def stop(self, timeout: float | None = None) -> bool:
         """Stop for good, and wait for what runs; reads go on working (S11, S19).
 
-        False if a callback still runs at the timeout. From a thread that runs this
-        informer's code nothing is waited for.
+        False if a callback still runs at the timeout. A call from a thread that runs this
+        informer's code waits for nothing.
         """
         self.signal_stop()
         return not self.wait_stopped(timeout)
 
     def signal_stop(self) -> None:
-        """Have everything stop, and wait for nothing. Again is fine, also after half of it."""
+        """Have everything stop, and wait for nothing. Idempotent, also after an interrupt."""
         self._reflectors.signal_stop()
         self._dispatcher.stop()
         if self._owns_runtime:
@@ -228,15 +229,15 @@ class SharedIndexInformer:
         return left + self._runtime.wait_closed(deadline.left) if self._owns_runtime else left
 
     def is_started(self) -> bool:
-        """`start` was called."""
+        """Whether `start` was called."""
         return self._reflectors.started
 
     def is_stopped(self) -> bool:
-        """It has been stopped, for good."""
+        """Whether it has been stopped, which is for good."""
         return self._reflectors.stopped
 
     def has_synced(self) -> bool:
-        """The first whole state of every namespace is held; never false again."""
+        """Whether the first whole state of every namespace is held; never false again."""
         return self._reflectors.synced
 
     def wait_synced(self, timeout: float | None = None) -> bool:
@@ -250,7 +251,7 @@ class SharedIndexInformer:
         return self.status().resource_version
 
     def status(self) -> InformerStatus:
-        """How it stands, and why."""
+        """Its state, and the reason for it."""
         return self._reflectors.status()
 
     @property
@@ -282,7 +283,7 @@ class SharedIndexInformer:
     def wait_for_version(
         self, written: Written, timeout: float | None = None, *, namespace: str | None = None
     ) -> None:
-        """Wait until the cache has seen a write of yours.
+        """Wait until the cache has seen a write of your own.
 
         ``written`` is what it returned, a dict or an object of the official client; or its
         resourceVersion. Of several namespaces each has a stream of its own: the one that the
@@ -345,7 +346,11 @@ class Reflectors:
         self._on_synced = on_synced
         self._on_watch_error: WatchErrorHandler | None = None
         self._changed = Bell()  # rings when anything below, or a reflector's status, has changed
-        self._lock = threading.RLock()  # guards changes of _reflectors, started and stopped
+        # Guards changes of _reflectors, started and stopped. Under it the tweak runs, and
+        # reflectors are made and started, which takes locks of the connection; the store's is
+        # not taken. A signal handler that stops may come while its own thread holds it, hence one
+        # that can be taken twice.
+        self._lock = threading.RLock()
         self._reflectors: tuple[Reflector, ...] = ()
         self.started = False
         """`start` was called."""
@@ -372,7 +377,7 @@ class Reflectors:
             self.started = True  # last: after an interrupt the next start goes on from there
 
     def signal_stop(self) -> None:
-        """Have all stop, and wait for nothing. Again is fine, also after half of it."""
+        """Have all stop, and wait for nothing. Idempotent, also after an interrupt."""
         with self._lock:
             self.stopped = True
             reflectors = self._reflectors
@@ -388,7 +393,7 @@ class Reflectors:
         ]
 
     def wait_until(self, condition: Callable[[], bool], timeout: float | None) -> bool:
-        """Wait for what depends on how they stand; whether it is so then."""
+        """Wait for a condition that depends on their state; False if it is not met in time."""
         return self._changed.wait_for(condition, timeout)
 
     def last_version(self, namespace: str | None = None) -> str:
@@ -409,7 +414,7 @@ class Reflectors:
         return found[0].last_version if found and found[0].synced else ""
 
     def status(self) -> InformerStatus:
-        """How they stand together, and why."""
+        """The state of all together, and the reason for it."""
         reflectors = self._reflectors
         if not reflectors:
             state = InformerState.STOPPED if self.stopped else InformerState.WAITING
@@ -463,7 +468,7 @@ class Reflectors:
         )
 
     def _look_at_status(self) -> None:
-        """On a reflector's thread, after each step that changed how it stands."""
+        """On a reflector's thread, after each step that changed its status."""
         synced = not self.synced and all(each.synced for each in self._reflectors)
         if synced:
             self.synced = True
@@ -485,7 +490,7 @@ class Runtime:
 
     def __init__(self, source: Source, metrics: Metrics) -> None:
         self.owner = object()
-        """Whose code the threads run, see `threads.runs_for`."""
+        """The owner of all threads, see `threads.runs_for`."""
         self.source = source
         self.metrics = contained(metrics)
         self.timers = Timers(self.owner)
@@ -500,11 +505,11 @@ class Runtime:
         context: str | None = None,
         metrics: Metrics = NO_METRICS,
     ) -> Runtime:
-        """Find the API server to ask. Nothing is asked of the network."""
+        """Find the API server. This makes no request."""
         return cls(Source(client, kubeconfig=kubeconfig, context=context), metrics)
 
     def close(self) -> None:
-        """Have all that is shared end, and wait for nothing. Idempotent."""
+        """End the timers, the CRD watch and the connection; wait for nothing. Idempotent."""
         self.timers.stop()
         self.crds.stop()
         self.source.close()

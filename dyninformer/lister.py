@@ -59,7 +59,7 @@ class GenericLister:
 
         A missing object is ``default``, or ObjectNotFoundError if none is given.
         ``shared=True`` is for hot loops that only read: the object is decoded once and
-        handed to all who ask, so it must not be changed.
+        handed to every caller, so it must not be changed.
         """
         if self._fresh:
             self._look_whether_synced()

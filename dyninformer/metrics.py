@@ -1,7 +1,7 @@
-"""What can be counted, and who counts it.
+"""What is counted and measured, and where it is reported.
 
-The library reports to a `Metrics`; by default nobody listens, and that costs a call
-of an empty method. `PrometheusMetrics` needs the extra ``metrics``.
+The library reports to a `Metrics`. The default ignores all of it, which costs a call of an
+empty method. `PrometheusMetrics` needs the extra ``metrics``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ GAUGES: Final = {
 class Metrics(Protocol):
     """Told of all in `COUNTERS` and `GAUGES`, from many threads.
 
-    What it raises is logged, once for each name, and harms nobody.
+    What it raises is logged, once for each name, and goes no further.
 
     A class of your own needs the two methods, and nothing else:
 
@@ -153,14 +153,15 @@ class PrometheusMetrics:
 
     def __init__(self, registry: Any = None) -> None:
         try:
-            import prometheus_client  # noqa: PLC0415 - an extra: only who asks for it pays
+            import prometheus_client  # noqa: PLC0415 - an extra, which the rest does without
         except ImportError as error:
             raise ImportError(
                 "PrometheusMetrics needs prometheus-client: pip install 'dyninformer[metrics]'"
             ) from error
         self._client = prometheus_client
         self._registry = registry or prometheus_client.REGISTRY
-        self._lock = threading.RLock()  # guards _made
+        # Guards _made. Under it prometheus-client makes a metric, with its registry's lock.
+        self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
         in_forked_child(self, "_lock")
 

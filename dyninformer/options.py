@@ -1,4 +1,4 @@
-"""What a user may choose of one informer."""
+"""The options of one resource's informer, and what they mean where they are not given."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def checked_resync(seconds: float) -> float:
 
 
 def checked_namespaces(given: Namespaces | None) -> tuple[str, ...] | None:
-    """The namespaces to watch, each once, in order; ``("",)`` is all, None was not said."""
+    """The namespaces to watch, each once, in order; ``("",)`` is all, None is not given."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -103,7 +103,7 @@ def checked_namespaces(given: Namespaces | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceOptions:
-    """The options of one resource; None, everywhere, leaves it to the factory.
+    """The options of one resource. None leaves an option to the factory.
 
     >>> ResourceOptions(namespaces=["prod", "prod", "dev"]).namespaces
     ('prod', 'dev')
@@ -143,7 +143,7 @@ class ResourceOptions:
         return checked_namespaces(self.namespaces) or ALL_NAMESPACES
 
     def over(self, defaults: ResourceOptions) -> ResourceOptions:
-        """These options, and where they say nothing, the defaults'."""
+        """These options, with the defaults for those that are not given."""
         said = {
             each.name: value
             for each in fields(self)
@@ -152,14 +152,14 @@ class ResourceOptions:
         return replace(defaults, **said, indexers={**defaults.indexers, **self.indexers})
 
     def settled(self) -> ResourceOptions:
-        """These options, and where they say nothing, what is then meant.
+        """These options, with each that is not given as what it then means.
 
-        So that one meaning has one spelling: nothing said and what is meant by that are equal.
+        So an option that is left out equals one that is given with the same meaning.
         """
         return self.over(_MEANT)
 
     def conflicts(self, used: ResourceOptions) -> list[str]:
-        """What these options ask for that ``used`` has otherwise, as ``name: asked, used``."""
+        """The options that differ from those in ``used``, as ``name: now ..., before ...``."""
         found, settled = [], used.settled()
         for each in fields(self):
             asked, had = getattr(self, each.name), getattr(settled, each.name)
@@ -180,7 +180,7 @@ _MEANT: Final = ResourceOptions(
     watch_list=True,
     compress=True,
 )
-"""What is meant where nobody said anything."""
+"""What an option means where it is given nowhere."""
 
 
 def options_from(given: Mapping[str, Any]) -> ResourceOptions:

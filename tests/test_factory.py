@@ -72,11 +72,17 @@ def factory(server: ApiServer) -> Iterator[DynamicSharedInformerFactory]:
 @pytest.mark.parametrize(
     "spelling",
     [
-        CERTIFICATES, "certificates.v1.cert-manager.io", "cert-manager.io/v1/certificates",
-        "cert", "certificate", "Certificate", "certificates", "certificates.cert-manager.io",
+        CERTIFICATES,
+        "certificates.v1.cert-manager.io",
+        "cert-manager.io/v1/certificates",
+        "cert",
+        "certificate",
+        "Certificate",
+        "certificates",
+        "certificates.cert-manager.io",
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_any_spelling_is_the_same_informer(
     factory: DynamicSharedInformerFactory, spelling: Any
 ) -> None:
@@ -183,11 +189,17 @@ def test_other_options_conflict_and_the_same_do_not(
 @pytest.mark.parametrize(
     "same",
     [
-        {"namespaces": ""}, {"label_selector": ""}, {"field_selector": ""}, {"page_size": 500},
-        {"compress": True}, {"watch_list": True}, {"metadata_only": False}, {"resync": 0},
+        {"namespaces": ""},
+        {"label_selector": ""},
+        {"field_selector": ""},
+        {"page_size": 500},
+        {"compress": True},
+        {"watch_list": True},
+        {"metadata_only": False},
+        {"resync": 0},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_is_meant_anyway_is_no_conflict(
     factory: DynamicSharedInformerFactory, same: dict[str, Any]
 ) -> None:
@@ -442,8 +454,11 @@ assert len(found.lister) == 2
 """
     ended = subprocess.run(
         [sys.executable, "-c", program, str(server.kubeconfig())],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 

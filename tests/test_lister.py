@@ -30,12 +30,15 @@ def certificate(namespace: str, name: str, issuer: str = "ca", **labels: str) ->
         "apiVersion": "cert-manager.io/v1",
         "kind": "Certificate",
         "metadata": {
-            "name": name, "namespace": namespace, "uid": f"u-{namespace}-{name}",
-            "resourceVersion": "7", "labels": labels,
+            "name": name,
+            "namespace": namespace,
+            "uid": f"u-{namespace}-{name}",
+            "resourceVersion": "7",
+            "labels": labels,
             "creationTimestamp": "2026-01-02T03:04:05Z",
         },
         "spec": {"issuerRef": {"name": issuer}, "dnsNames": [f"{name}.example.com", "x"]},
-    }  # fmt: skip
+    }
 
 
 def filled(store: Store, *objects: dict[str, Any]) -> Store:
@@ -255,9 +258,12 @@ def test_select_makes_a_row_per_object(lister: GenericLister) -> None:
         {"issuer": "{.spec.issuerRef.name}", "hosts": ".spec.dnsNames[*]", "none": ".spec.x"}
     )
     assert {
-        "namespace": "prod", "name": "mail", "issuer": "ca",
-        "hosts": ["mail.example.com", "x"], "none": None,
-    } in rows  # fmt: skip
+        "namespace": "prod",
+        "name": "mail",
+        "issuer": "ca",
+        "hosts": ["mail.example.com", "x"],
+        "none": None,
+    } in rows
     assert len(rows) == 3
 
 

@@ -74,9 +74,15 @@ def test_conflicts_name_both_sides() -> None:
 def test_what_was_not_said_is_what_is_meant_by_it() -> None:
     """Said or not said, the meaning is the same; namespaces may come in any order."""
     everything = ResourceOptions(
-        namespaces="", label_selector="", field_selector="", resync=0, metadata_only=False,
-        page_size=500, watch_list=True, compress=True,
-    )  # fmt: skip
+        namespaces="",
+        label_selector="",
+        field_selector="",
+        resync=0,
+        metadata_only=False,
+        page_size=500,
+        watch_list=True,
+        compress=True,
+    )
     assert ResourceOptions().settled() == everything
     assert everything.conflicts(ResourceOptions()) == []
     several = ResourceOptions(namespaces=["prod", "dev"])

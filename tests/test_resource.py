@@ -33,9 +33,24 @@ def test_what_is_printed_is_read_back(gvr: GVR) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["pods", "certificates.cert-manager.io", "cert", "", "/", "a/b/c/d", "/v1/pods", "pods.v1.",
-     "pods.v0", "pods.v01.apps", "Certificate", "v1/", "x//y", "apps/v1", "pods/shop-1"],
-)  # fmt: skip
+    [
+        "pods",
+        "certificates.cert-manager.io",
+        "cert",
+        "",
+        "/",
+        "a/b/c/d",
+        "/v1/pods",
+        "pods.v1.",
+        "pods.v0",
+        "pods.v01.apps",
+        "Certificate",
+        "v1/",
+        "x//y",
+        "apps/v1",
+        "pods/shop-1",
+    ],
+)
 def test_a_spelling_that_needs_the_server_says_who_asks_it(text: str) -> None:
     """Anything shorter is a ValueError that names for_resource."""
     with pytest.raises(ValueError, match="pass it to for_resource, which asks the server"):
@@ -44,9 +59,17 @@ def test_a_spelling_that_needs_the_server_says_who_asks_it(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("group", "version", "resource"),
-    [("Ex.io", "v1", "a"), ("a/b", "v1", "a"), ("", "V1", "a"), ("", "", "a"), ("", "v1", "Pods"),
-     ("", "v1", "pods/status"), ("", "v1", ""), ("", "v1", "pods\n")],
-)  # fmt: skip
+    [
+        ("Ex.io", "v1", "a"),
+        ("a/b", "v1", "a"),
+        ("", "V1", "a"),
+        ("", "", "a"),
+        ("", "v1", "Pods"),
+        ("", "v1", "pods/status"),
+        ("", "v1", ""),
+        ("", "v1", "pods\n"),
+    ],
+)
 def test_a_part_that_cannot_be_in_a_path_is_refused(
     group: str, version: str, resource: str
 ) -> None:

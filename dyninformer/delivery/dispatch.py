@@ -1,4 +1,4 @@
-"""Who is told of what: the handlers and streams of one informer, their queues and resyncs."""
+"""The handlers and streams of one informer: what each is told, and when it hears all again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def jittered(period: float) -> float:
 
 
 class Timer:
-    """One act at one time."""
+    """A function to call at a given time."""
 
     __slots__ = ("act", "at")
 
@@ -65,7 +65,7 @@ class Timers:
 
     def __init__(self, owner: object) -> None:
         self._owner = owner
-        self._lock = threading.RLock()  # guards all that follows
+        self._lock = threading.RLock()  # guards all that follows; nothing is called under it
         self._changed = Flag()  # wakes the thread
         self._heap: Heap = []
         self._thread: threading.Thread | None = None
@@ -206,7 +206,7 @@ class Dispatcher:
         metrics: Metrics = NO_METRICS,
         resync: float = 0.0,
     ) -> None:
-        """``resync`` is the period of who names none; ``owner`` is whose threads these are."""
+        """``resync`` is the period of a handler that names none; ``owner`` owns the threads."""
         self._store = store
         self._owner = owner
         self._timers = timers
@@ -220,15 +220,15 @@ class Dispatcher:
         self._stopped = False
         # Of these two either end takes one call of C, and so no lock.
         self._collected: deque[_Subscriber] = deque()  # streams that nobody holds
-        self._failures: deque[Failure] = deque()  # who missed a change, and why
+        self._failures: deque[Failure] = deque()  # missed changes, and why
         self._aside = _Aside(self._follow_up)
         in_forked_child(self, _stopped=True, _subscribers=(), _wanted=set, _starts_due=False)
 
     def publish(self, changes: Sequence[Delta]) -> None:
-        """Queue changes for all who are there. With the lock held; at least one change.
+        """Queue changes, at least one, for each handler and stream. With the lock held.
 
-        Whatever goes wrong for one of them harms neither the others nor who publishes: that one
-        catches up as soon as it can.
+        What goes wrong for one of them harms neither the others nor the caller: that one catches
+        up as soon as it can.
         """
         # A walk is shared: ten handlers cost no more memory than one (S21).
         walk = None if type(changes) is LiveDeltas or len(changes) == 1 else ChangesWalk(changes)
@@ -249,7 +249,7 @@ class Dispatcher:
             self._aside.ask()
 
     def synced(self) -> None:
-        """The informer has its first whole state, and published it. Again is fine."""
+        """The informer has its first whole state, and has published it. Idempotent."""
         with self._store.lock:
             if self._synced:
                 return
@@ -333,7 +333,7 @@ class Dispatcher:
         return stream  # an interrupt before this collects it, and so unsubscribes
 
     def stop(self) -> None:
-        """Tell nothing more. Returns at once: a callback that runs goes on. Again is fine."""
+        """Tell nothing more. Returns at once: a callback that runs goes on. Idempotent."""
         with self._store.lock:
             self._stopped = True
             ended, self._subscribers = self._subscribers, ()
@@ -433,7 +433,7 @@ class Dispatcher:
                         queue.catch_up()
 
     def _end(self, subscriber: _Subscriber, _of: object = None) -> None:
-        """Take a subscriber away; again is fine, and so after half of it (S23)."""
+        """Take a subscriber away. Idempotent, also after an interrupt (S23)."""
         subscriber.queue.closed = True  # from here on no callback begins (S11)
         with self._store.lock:
             subscriber.queue.close()
@@ -497,7 +497,7 @@ class Dispatcher:
         if subscriber.period and not subscriber.queue.closed:
             delay = jittered(subscriber.period)
             subscriber.timer = self._timers.call_later(delay, partial(self._replay, subscriber))
-            if subscriber.queue.closed:  # meanwhile, and perhaps by who saw no timer yet
+            if subscriber.queue.closed:  # meanwhile, perhaps before there was a timer to cancel
                 self._timers.cancel(subscriber.timer)
 
     def _replay(self, subscriber: _Subscriber) -> None:

@@ -15,7 +15,7 @@ from dyninformer.types import Object
 
 
 class EventType(StrEnum):
-    """What became of an object; a member compares equal to its text.
+    """What happened to an object. A member compares equal to its text.
 
     >>> EventType.ADDED == "ADDED"
     True
@@ -25,7 +25,7 @@ class EventType(StrEnum):
     """It is new to the handler."""
     UPDATED = "UPDATED"
     DELETED = "DELETED"
-    """It is gone, or has left what the handler is told of."""
+    """It is gone, or no longer matches the handler's filter."""
     SYNC = "SYNC"
     """A resync: nothing changed."""
 
@@ -34,7 +34,7 @@ class Event:
     """One change, frozen. Two events are equal only if they are the same.
 
     ``object`` and ``old`` are decoded when they are first asked for, and belong to the handler:
-    changing them changes nothing else. What is not looked at costs nothing.
+    changing them changes nothing else. What is not used is not decoded.
 
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
@@ -76,7 +76,7 @@ class Event:
 
     @property
     def type(self) -> EventType:
-        """What became of the object."""
+        """What happened to the object."""
         return self._type
 
     @property
@@ -101,31 +101,31 @@ class Event:
 
     @property
     def object(self) -> Object:
-        """The object: as it is now, or as it was last if it is gone."""
+        """The object as it is now; its last known state if it is gone."""
         if self._object is None:
             self._object = self._codec.decode(self._now)
         return self._object
 
     @property
     def old(self) -> Object | None:
-        """What it was before an update or a resync; None for what is new or gone."""
+        """Its state before an update or a resync; None if it is new or gone."""
         if self._old is None and self._was is not None:
             self._old = self._codec.decode(self._was)
         return self._old
 
     @property
     def initial(self) -> bool:
-        """It was there when the handler came, or when the informer began."""
+        """Whether it was there when the handler was added, or when the informer started."""
         return self._step.initial and self._type is EventType.ADDED
 
     @property
     def final_state_unknown(self) -> bool:
-        """The deletion was missed, so ``object`` may not be its last state."""
+        """Whether the deletion was missed, so that ``object`` may not be its last state."""
         return self._step.final_state_unknown
 
     @property
     def recreated(self) -> bool:
-        """An update to another object of the same name: it was deleted and created again."""
+        """Whether an update is to another object of the same name, deleted and created again."""
         step = self._step
         if self._was is None:
             return False
@@ -140,11 +140,11 @@ class Event:
         return self._codec.identity(self._now).version
 
     def changes(self, ignore: Iterable[str] = ()) -> Differences:
-        """What an update changed, path by path; nothing for the other types.
+        """What an update changed, path by path; empty for the other types.
 
         ``metadata.managedFields`` and ``metadata.resourceVersion`` are left out, and so are the
-        paths in ``ignore`` with all below them: ``[*]`` in one is any item of a list. What the
-        handler did to ``object`` and ``old`` does not count.
+        paths in ``ignore`` with all below them; ``[*]`` in one stands for any item of a list.
+        What the handler did to ``object`` and ``old`` does not count.
         """
         if self._type is not EventType.UPDATED or self._was is None:
             return []

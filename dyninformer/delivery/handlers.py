@@ -1,4 +1,4 @@
-"""What a user gives to be told of changes, and what he holds of it."""
+"""A handler: its callbacks and options, checked, and the registration that a user gets for it."""
 
 from __future__ import annotations
 
@@ -164,9 +164,9 @@ def _call(callback: OnObject, obj: Object, stopped: Stop) -> None:
 
 
 def _told(event: Event, step: Delta, codec: Codec) -> Object:
-    """By which state a filter tells whether the handler is to know of what is new or gone.
+    """The state by which a filter decides on an object that is new or gone.
 
-    Of a deletion that was merged with updates that is not the last state, but the one that the
+    For a deletion that was merged with updates this is not the last state, but the one that the
     handler was told.
     """
     if type(step) is Step and step.last is not None and step.old is not None:
@@ -282,23 +282,23 @@ class Registration:
         return self._queue.backlog
 
     def has_synced(self) -> bool:
-        """The informer is synced, and the handler has finished every initial event (S9)."""
+        """Whether the informer is synced and the handler has finished every initial event (S9)."""
         return self._first.reached
 
     def wait_for_sync(self, timeout: float | None = None) -> bool:
         """Wait until ``has_synced``; False at the timeout, or when it never will be.
 
-        That is when the handler is removed, or the informer stops. The handler itself does not
-        wait: the events it would wait for are its own.
+        It never will be when the handler is removed or the informer stops. A call from the
+        handler itself does not wait: the events that it would wait for are its own.
         """
         if self._tells_here():
             return self.has_synced()
         return self._first.wait(timeout)
 
     def remove(self) -> None:
-        """Take the handler away; again is fine. No callback begins after this returns (S11).
+        """Take the handler away. Idempotent. No callback begins after this returns (S11).
 
-        One that is running goes on, and nobody waits for it.
+        A callback that is running goes on, and is not waited for.
         """
         self._remove(self)
 

@@ -96,7 +96,7 @@ class ChangesWalk(Walk):
 
 
 class ViewWalk(Walk):
-    """All that was held at one moment: as added, for who comes late, or as a resync."""
+    """All that was held at one moment: as added, for a handler that comes late, or as a resync."""
 
     __slots__ = ("_keys", "_sync", "_view")
 
@@ -118,7 +118,7 @@ class ViewWalk(Walk):
         return Delta(key, None, payload, initial=True)
 
     def keys(self) -> Keys:
-        """The keys of the view, put together by who first walks, not by who makes the walk."""
+        """The keys of the view, put together when it is first walked, not under the lock."""
         if self._keys is None:
             self._keys = self._view.keys()
         return self._keys
@@ -152,7 +152,7 @@ Reached: TypeAlias = list[Callable[[], None]]
 
 
 class Consumer(Enum):
-    """Where the thread is that empties a queue."""
+    """The state of the thread that empties a queue."""
 
     AWAKE = "looks at the queue before it waits"
     WAITING = "sleeps until the bell rings"
@@ -176,19 +176,19 @@ class Mark:
 class HandlerQueue(ABC):
     """What a handler is yet to be told, in order.
 
-    The informer's lock guards everything here but what is marked as the consumer's. Producers
+    The informer's lock guards everything here except what is marked as the consumer's. Producers
     hold it when they call ``put``, ``put_changes``, ``put_walk`` and ``mark``, and do not call
-    them on what is closed. ``head``, ``advance``, ``wait`` and ``leave`` are for the one
+    them on a closed queue. ``head``, ``advance``, ``wait`` and ``leave`` are for the one
     consumer, which holds no lock. A step stays the head until ``advance``, so that an interrupt
     in a user's thread loses nothing and tells nothing twice (S23).
 
-    A change that cannot be queued, for want of memory say, is missed: what leads from the state
-    that the handler will know to the one that it should know is kept by key, and `catch_up`
-    queues it.
+    A change that cannot be queued, because memory is short, say, is missed: what leads from the
+    state that the handler will know to the one that it should know is kept by key, and
+    `catch_up` queues it.
     """
 
     def __init__(self, store: Store, consumer: Consumer, *, initial: bool = True) -> None:
-        self.closed = False  # set once, by whoever closes; read by anybody
+        self.closed = False  # set once; read by any thread
         self.wants_plain = False  # its consumer reads a `LiveUpdate`; set before there are any
         self._store = store
         self._initial = initial
@@ -288,7 +288,7 @@ class HandlerQueue(ABC):
             raise
 
     def rouse(self) -> None:
-        """See to it that somebody looks at the queue. Under the lock."""
+        """Have the consumer look at the queue. Under the lock."""
         if self._consumer is Consumer.WAITING:
             self._consumer = Consumer.AWAKE
             self._bell.release()  # held: ``wait`` saw to that before it said WAITING

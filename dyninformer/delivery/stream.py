@@ -18,8 +18,8 @@ class EventStream:
 
     Iterate over it; no thread is behind it, and it holds what you have not yet taken. It ends
     when it is closed, when the informer stops, or when no event has come for its
-    ``idle_timeout``. Used as a context manager it closes at the end; so it does when nobody
-    holds it any more. An interrupt (Ctrl-C) ends a wait and loses no event: the iteration can
+    ``idle_timeout``. Used as a context manager it closes at the end; so it does when it is
+    no longer referenced. An interrupt (Ctrl-C) ends a wait and loses no event: the iteration can
     be taken up again. ``close`` may be called from any thread; iterate in one at a time.
 
     >>> from dyninformer import open_informer
@@ -67,7 +67,7 @@ class EventStream:
     def take(self, timeout: float | None = None) -> Event | None:
         """The next event; None if none comes in time, or when the stream has ended.
 
-        A timeout ends nothing: this is for loops that have something else to do as well.
+        A timeout does not end the stream: this is for loops that do something else as well.
         """
         step = self._step(timeout)
         if step is None:
@@ -106,16 +106,16 @@ class EventStream:
 
     @property
     def closed(self) -> bool:
-        """It has ended: there will be no more events."""
+        """Whether it has ended: there will be no more events."""
         return self._queue.closed
 
     @property
     def backlog(self) -> int:
-        """How many events have come that were not yet taken."""
+        """The number of events that have come and were not yet taken."""
         return self._queue.backlog - self._given
 
     def close(self) -> None:
-        """End it; again is fine. A thread that waits for an event sees the end at once."""
+        """End it. Idempotent. A thread that waits for an event sees the end at once."""
         self._close()
 
     def __enter__(self) -> Self:

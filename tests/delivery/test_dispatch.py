@@ -736,8 +736,14 @@ def test_a_resync_merges_with_what_is_to_be_told_anyway(room: Room) -> None:
     room.timers.go_on(11)
     room.put("b", x=2)
     notes.let_go()
-    notes.heard("ADDED a x=0", "ADDED b x=0", "ADDED gate x=0", "UPDATED a x=1", "UPDATED b x=2",
-                "SYNC gate x=0")  # fmt: skip
+    notes.heard(
+        "ADDED a x=0",
+        "ADDED b x=0",
+        "ADDED gate x=0",
+        "UPDATED a x=1",
+        "UPDATED b x=2",
+        "SYNC gate x=0",
+    )
 
 
 def test_a_filter_holds_for_resyncs_too(room: Room) -> None:

@@ -143,9 +143,13 @@ def test_a_filter_turns_updates_into_entering_and_leaving(room: Room) -> None:
     room.delete("b")
     room.put("end", x=1)
     notes.heard(
-        "ADDED a x=1", "UPDATED a x=2", "DELETED a x=2", "ADDED a x=3", "DELETED a x=3",
+        "ADDED a x=1",
+        "UPDATED a x=2",
+        "DELETED a x=2",
+        "ADDED a x=3",
+        "DELETED a x=3",
         "ADDED end x=1",
-    )  # fmt: skip
+    )
     assert notes.events[0].old is None
     assert notes.events[2].old is None
 
