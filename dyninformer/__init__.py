@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from dyninformer.options import DROP, Drop, ListOptions, ResourceOptions
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.transforms import strip
-    from dyninformer.watching.status import InformerState, InformerStatus
-    from dyninformer.watching.trouble import InformerTrouble
+    from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
 
 __all__ = [
     "DROP",
@@ -151,7 +150,7 @@ _HOMES = {
     "strip": "store.transforms",
     "InformerState": "watching.status",
     "InformerStatus": "watching.status",
-    "InformerTrouble": "watching.trouble",
+    "InformerTrouble": "watching.status",
 }
 
 

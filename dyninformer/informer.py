@@ -36,9 +36,9 @@ from dyninformer.store.store import Store as Cache
 from dyninformer.threads import Bell, Deadline, in_forked_child, runs_for
 from dyninformer.types import Names, Object
 from dyninformer.waiting import Condition, Written, wait_for, wait_for_version
+from dyninformer.watching.client import Source
 from dyninformer.watching.crds import CrdWatch
 from dyninformer.watching.reflector import Reflector
-from dyninformer.watching.source import Source
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
 
@@ -411,7 +411,7 @@ class Reflectors:
                 f"{', '.join(scopes)}: nothing of it will be seen"
             )
         found = [each for each in self._reflectors if each.scope.namespace == namespace]
-        return found[0].last_version if found and found[0].synced else ""
+        return found[0].status().resource_version if found and found[0].synced else ""
 
     def status(self) -> InformerStatus:
         """The state of all together, and the reason for it."""
@@ -458,7 +458,7 @@ class Reflectors:
                 metadata_only=bool(self._options.metadata_only),
                 watch_list=self._options.watch_list is not False,
             ),
-            self._runtime.source.conversation(),
+            self._runtime.source.channel(),
             self._store,
             owner=self._runtime.owner,
             crds=self._runtime.crds,

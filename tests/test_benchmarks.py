@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from benchmarks import bench_hostile as hostile
-from dyninformer.watching.broken_frames import LONGEST_OBJECT
-from dyninformer.watching.reading import LARGEST_DOCUMENT
+from dyninformer.watching.cutting import LONGEST_OBJECT
+from dyninformer.watching.decode import LARGEST_DOCUMENT
 from tests.documents import ROOT
 
 

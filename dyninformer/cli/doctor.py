@@ -27,7 +27,7 @@ from dyninformer.cli.terminal import Screen
 from dyninformer.discovery import Discovery
 from dyninformer.display.text import Line, visible
 from dyninformer.errors import ConfigError
-from dyninformer.watching.source import Source
+from dyninformer.watching.client import Source
 
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 _FORMS = ("text", "json")

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from dyninformer.watching.reasons import short
-from dyninformer.watching.transport import JsonReply
+from dyninformer.watching.requests import JsonReply
 
 _REFUSALS = (401, 403)
 

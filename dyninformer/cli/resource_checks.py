@@ -20,16 +20,12 @@ from dyninformer.errors import AmbiguousResourceError, UnknownResourceError, Unr
 from dyninformer.jsonpath.json_bytes import MOST_VALUES, too_many_values
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
-from dyninformer.watching.broken_frames import broken
-from dyninformer.watching.effects import AskRevision, StreamState, Want, WatchFrom
-from dyninformer.watching.frames import BrokenFrameError, ItemCutter, LineCutter, cut_event
-from dyninformer.watching.reading import MARK
-from dyninformer.watching.replies import SocketReply
-from dyninformer.watching.requests import request_for
-from dyninformer.watching.source import Source
-from dyninformer.watching.states import Scope
-from dyninformer.watching.statuses import status_of
-from dyninformer.watching.transport import SilentError
+from dyninformer.watching.client import Source
+from dyninformer.watching.cutting import BrokenFrameError, ItemCutter, LineCutter, broken, cut_event
+from dyninformer.watching.decode import MARK, status_of
+from dyninformer.watching.requests import SilentError, request_for
+from dyninformer.watching.sockets import SocketReply
+from dyninformer.watching.states import AskRevision, Scope, StreamState, Want, WatchFrom
 
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _VERBS: Final = ("list", "watch")

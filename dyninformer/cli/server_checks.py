@@ -21,9 +21,9 @@ from urllib.request import getproxies
 from dyninformer.cli.findings import Finding, denied, fail, failed_by, message_of, ok, warn
 from dyninformer.display.text import visible
 from dyninformer.errors import ConfigError, UnreachableError
+from dyninformer.watching.client import Source
 from dyninformer.watching.failures import without_password
-from dyninformer.watching.source import Source
-from dyninformer.watching.transport import JsonReply
+from dyninformer.watching.requests import JsonReply
 
 Numbers: TypeAlias = tuple[int, ...]
 

@@ -12,9 +12,9 @@ from dyninformer.discovery import documents
 from dyninformer.discovery.resources import ServedVersion
 from dyninformer.errors import UnreachableError
 from dyninformer.threads import spawn
+from dyninformer.watching.client import Source
 from dyninformer.watching.reasons import short
-from dyninformer.watching.source import Source
-from dyninformer.watching.transport import JsonReply
+from dyninformer.watching.requests import JsonReply
 
 _ROOTS = ("/api", "/apis")
 _AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"

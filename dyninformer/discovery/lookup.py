@@ -19,7 +19,7 @@ from dyninformer.discovery.resources import PrinterColumns, ResolvedResource
 from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import in_forked_child
-from dyninformer.watching.source import Source
+from dyninformer.watching.client import Source
 
 KEPT = 300.0
 """Seconds for which what was found is believed."""

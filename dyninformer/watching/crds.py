@@ -1,6 +1,6 @@
 """`CrdWatch`: the one watch on CRDs that all informers of a factory share (S33).
 
-It wakes up who may want to ask again; it never changes what an informer holds. It is a
+It wakes up informers that may want to ask again; it never changes what an informer holds. It is a
 reflector like any other, of metadata only, so that it finds its way through every failure
 that they do, and says itself whether it can be relied on.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
@@ -20,11 +19,10 @@ from dyninformer.store.decide import Deltas
 from dyninformer.store.store import Store
 from dyninformer.store.transforms import strip
 from dyninformer.threads import in_forked_child
-from dyninformer.watching.answers import CrdSeen
+from dyninformer.watching.client import Source
 from dyninformer.watching.reflector import Reflector
-from dyninformer.watching.states import Scope
+from dyninformer.watching.states import CrdSeen, Scope
 from dyninformer.watching.status import InformerState, InformerStatus
-from dyninformer.watching.transport import Transport
 
 __all__ = ["CrdWatch"]
 
@@ -35,13 +33,6 @@ _ENDED = (InformerState.BACKING_OFF, InformerState.ABSENT, InformerState.STOPPED
 
 Callback = Callable[[], None]
 Names = frozenset[str]
-
-
-class Conversing(Protocol):
-    """What makes a transport that ends alone."""
-
-    def conversation(self) -> Transport:
-        """A transport of its own."""
 
 
 class _Metadata(msgspec.Struct, rename={"version": "resourceVersion"}):
@@ -63,7 +54,7 @@ class CrdWatch:
     method may be called from any thread.
     """
 
-    def __init__(self, source: Conversing, *, owner: object, metrics: Metrics = NO_METRICS) -> None:
+    def __init__(self, source: Source, *, owner: object, metrics: Metrics = NO_METRICS) -> None:
         self._store = Store(
             CRDS,
             transform=strip("metadata.managedFields", "metadata.annotations", "metadata.labels"),
@@ -72,7 +63,7 @@ class CrdWatch:
         )
         self._reflector = Reflector(
             Scope(gvr=CRDS, metadata_only=True),
-            source.conversation(),
+            source.channel(),
             self._store,
             owner=owner,
             on_status=self._tell,

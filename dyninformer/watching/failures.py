@@ -19,7 +19,7 @@ from urllib3.exceptions import (
 )
 
 from dyninformer.errors import UnreachableError
-from dyninformer.watching.transport import BrokenAnswerError, SilentError
+from dyninformer.watching.requests import BrokenAnswerError, SilentError
 
 _SERVER = "Check the server's address in the kubeconfig, and the network (VPN, firewall, proxy)."
 _CERTIFICATE = (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dyninformer.watching.answers import StatusError
-from dyninformer.watching.states import Scope, Taken
-from dyninformer.watching.trouble import InformerTrouble, Reason
+from dyninformer.watching.states import Scope, StatusError, Taken
+from dyninformer.watching.status import InformerTrouble, Reason
 
 _SHOWN = 300  # characters of what a server says
 
@@ -95,7 +94,7 @@ def transform_failed(scope: Scope, taken: Taken) -> Reason:
 
 
 def crashed(scope: Scope, complaint: str) -> Reason:
-    """An error on our own side, see `answers.Crashed`."""
+    """An error on our own side, see `states.Crashed`."""
     return Reason(
         InformerTrouble.INTERNAL,
         f"the reflector of {scope} failed ({short(complaint)}), see the log. It lists again.",

@@ -1,6 +1,6 @@
 """`Reflector`: the thread that asks, and applies the answers, for one scope.
 
-What to ask, and what an answer means, is the protocol's (`protocol`, carried by `carrier`);
+What to ask, and what an answer means, is the protocol's (`protocol`, carried by `session`);
 here are only the thread, its waits and its ends.
 """
 
@@ -20,12 +20,11 @@ from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import Flag, OwnThread, in_forked_child
 from dyninformer.watching import protocol
-from dyninformer.watching.answers import Begin, CrdSeen, Due, Stop
 from dyninformer.watching.backoff import LONGEST_DELAY
-from dyninformer.watching.carrier import Asked, Carrier
-from dyninformer.watching.states import Scope
+from dyninformer.watching.requests import Reply, SilentError, Transport
+from dyninformer.watching.session import Asked, Session
+from dyninformer.watching.states import Begin, CrdSeen, Due, Scope, Stop
 from dyninformer.watching.status import InformerState, InformerStatus
-from dyninformer.watching.transport import Reply, SilentError, Transport
 
 _logger = logging.getLogger(__name__)
 
@@ -78,7 +77,7 @@ class Reflector:
         self._clock = SteadyClock()
         self._transport = transport
         self._crds = crds if scope.may_be_custom else None
-        self._carrier = Carrier(
+        self._session = Session(
             scope,
             store,
             clock=self._clock,
@@ -102,21 +101,16 @@ class Reflector:
     @property
     def scope(self) -> Scope:
         """What it asks for."""
-        return self._carrier.scope
+        return self._session.scope
 
     @property
     def synced(self) -> bool:
         """A whole state is in the store; never false again."""
-        return self._carrier.settled.memory.synced
-
-    @property
-    def last_version(self) -> str:
-        """The newest resourceVersion that was taken, "" before the first."""
-        return protocol.newest(self._carrier.settled)
+        return self._session.settled.memory.position.synced
 
     def status(self) -> InformerStatus:
         """How it stands."""
-        status = self._carrier.status()
+        status = self._session.status()
         if self._forked:
             return replace(status, state=InformerState.STOPPED, next_try=None)
         return status
@@ -131,7 +125,7 @@ class Reflector:
         if self._forked:
             return
         self._stopping = True
-        self._carrier.halt()
+        self._session.halt()
         self._nudged.set()
         self._transport.close()
 
@@ -150,7 +144,7 @@ class Reflector:
         self._news = True
         self._nudged.set()
         reply = self._reply
-        if reply is not None and protocol.wants_to_leave(self._carrier.state, self._crd_seen()):
+        if reply is not None and protocol.wants_to_leave(self._session.state, self._crd_seen()):
             self._left = reply
             reply.close()
 
@@ -168,20 +162,20 @@ class Reflector:
         finally:
             self._unsubscribe()
             self._transport.close()
-            self._carrier.tell(Stop())
+            self._session.tell(Stop())
 
     def _go_on(self) -> None:
         """Ask, apply and wait until the stop, or until something raises that nobody expected."""
-        carrier = self._carrier
+        session = self._session
         if not self._subscribed:
             self._subscribe()
-        carrier.tell(Begin())
+        session.tell(Begin())
         while not self._stopping:
             self._look_at_crd()
-            if carrier.asked is None:
+            if session.asked is None:
                 self._wait()
             else:
-                self._make(carrier.asked)
+                self._make(session.asked)
 
     def _recover(self, error: BaseException) -> None:
         """Log it, say it, and wait before the next try; should even that fail, wait for long."""
@@ -189,8 +183,8 @@ class Reflector:
         with suppress(BaseException):  # a handler of the user's log may be what raises
             _logger.error("%s: the reflector failed, and goes on", self.scope, exc_info=error)
         with suppress(BaseException):
-            self._carrier.crash(type(error).__name__)  # what it says may be anybody's secret
-            until = self._carrier.due or until
+            self._session.crash(type(error).__name__)  # what it says may be anybody's secret
+            until = self._session.due or until
         while not self._stopping and (left := until - self._clock.now()) > 0:
             self._nudged.wait(left)
             self._nudged.clear()
@@ -199,7 +193,7 @@ class Reflector:
         if self._crds is not None:
             self._unsubscribe = self._crds.subscribe(self.wake, self.scope.gvr.group_resource)
             self._subscribed = True
-            self._carrier.tell(self._crd_seen())
+            self._session.tell(self._crd_seen())
 
     def _crd_seen(self) -> CrdSeen:
         if self._crds is None:
@@ -209,19 +203,19 @@ class Reflector:
     def _look_at_crd(self) -> None:
         if self._news:
             self._news = False  # before looking: what comes later sets it again
-            self._carrier.tell(self._crd_seen())
+            self._session.tell(self._crd_seen())
 
     def _wait(self) -> None:
-        due = self._carrier.due
+        due = self._session.due
         remaining = None if due is None else max(0.0, due - self._clock.now())
         self._nudged.wait(remaining)
         self._nudged.clear()
         if due is not None and self._clock.now() >= due:
-            self._carrier.tell(Due())
+            self._session.tell(Due())
 
     def _make(self, asked: Asked) -> None:
         """One request, to the end of what is wanted of it."""
-        carrier = self._carrier
+        session = self._session
         try:
             reply = self._ask(asked)
             if reply is None:
@@ -234,10 +228,10 @@ class Reflector:
                 reply.close()
         except StoppedError as error:
             if not self._stopping:
-                carrier.lose(str(error))
+                session.lose(str(error))
         except (UnreachableError, ConfigError) as error:
             if not self._stopping:
-                carrier.lose(str(error), silent=isinstance(error, SilentError))
+                session.lose(str(error), silent=isinstance(error, SilentError))
 
     def _ask(self, asked: Asked) -> Reply | None:
         """The answer, None if something raised that nobody expected: a hook of the user's, say.
@@ -253,33 +247,33 @@ class Reflector:
             raise
         except BaseException as error:
             _logger.exception("%s: asking failed, and is tried again", self.scope)
-            self._carrier.lose(f"asking failed ({type(error).__name__}), see the log")
+            self._session.lose(f"asking failed ({type(error).__name__}), see the log")
             return None
 
     def _read(self, reply: Reply, asked: Asked) -> None:
-        carrier = self._carrier
-        if not carrier.accepts(reply.status, reply.headers):
-            carrier.refuse(reply.status, reply.headers, reply.body())
+        session = self._session
+        if not session.accepts(reply.status, reply.headers):
+            session.refuse(reply.status, reply.headers, reply.body())
             return
         allowed = asked.request.deadline
         # Closed here: a traceback that is kept, in a log say, would keep the socket open.
         with closing(reply.chunks()) as chunks:
             while True:
-                if carrier.silence != allowed:
-                    allowed = carrier.silence
+                if session.silence != allowed:
+                    allowed = session.silence
                     reply.allow_silence(allowed)
                 chunk = next(chunks, None)
                 if chunk is None:
                     break
-                carrier.feed(chunk)
+                session.feed(chunk)
                 if self._news:
                     self._look_at_crd()
-                if carrier.asked is not asked or self._stopping:
+                if session.asked is not asked or self._stopping:
                     return
         self._look_at_crd()
-        if carrier.asked is not asked or self._stopping:
+        if session.asked is not asked or self._stopping:
             return
         if self._left is reply:
-            carrier.lose("the stream was closed to look at the CRD")
+            session.lose("the stream was closed to look at the CRD")
         else:
-            carrier.end()
+            session.end()

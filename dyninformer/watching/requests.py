@@ -1,26 +1,135 @@
-"""What the conversation wants, as the API server's own words: paths, parameters, headers."""
+"""Requests: what the protocol wants in the API server's own words, and what can answer them.
+
+`Source` answers them over sockets, and `Source.channel()` gives a `Transport` to each reflector
+whose `close` ends the requests of that reflector alone, be it before their headers came.
+Anything else with these methods does as well: an in-memory server, a recording.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from dyninformer.watching.effects import (
+from dyninformer.errors import UnreachableError
+from dyninformer.watching.states import (
     AskDocument,
     AskRevision,
     ListPage,
+    Scope,
     StreamState,
     Want,
     WatchFrom,
 )
-from dyninformer.watching.states import Scope
-from dyninformer.watching.transport import Request
+
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class SilentError(UnreachableError):
+    """Nothing came for as long as the request's ``deadline`` allows."""
+
+
+class BrokenAnswerError(UnreachableError):
+    """The answer began, and the connection broke before its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A GET, or with a ``body`` a POST, without what the connection adds: host, credentials.
+
+    ``deadline`` is silence, not duration: so many seconds without a byte, from the
+    request to the end of the answer, and the connection counts as dead.
+    """
+
+    path: str
+    query: Sequence[tuple[str, str]] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    deadline: float = 60.0
+    body: Mapping[str, object] | None = None
+
+
+class Reply(Protocol):
+    """An answer whose head has come, whatever its status."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status: 200, 404, ..."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The answer's headers; the names' case does not matter to a lookup."""
+
+    def chunks(self) -> Generator[bytes, None, None]:
+        """The body, decoded, as it arrives and cut anywhere; by one thread, once.
+
+        It ends with the body, and also when the reply was closed. Raises `SilentError`
+        or `BrokenAnswerError`.
+        """
+
+    def allow_silence(self, seconds: float) -> None:
+        """From the next read on, so many seconds without a byte are no failure.
+
+        A stream that has told the initial state may be quiet for longer than before. Called
+        by the thread that reads.
+        """
+
+    def body(self) -> bytes:
+        """The body of a refusal, or as much of its beginning as an error message needs.
+
+        Never raises: what broke off ends there. The reply is closed afterwards.
+        """
+
+    def close(self) -> None:
+        """End it at once, from any thread; a read that is under way ends. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReply:
+    """A whole answer. ``body`` is the parsed JSON, None where it was none."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: object
+
+
+class Transport(Protocol):
+    """Asks one API server. Every method may be called from any thread.
+
+    Each request raises `UnreachableError` if no answer came, and `StoppedError` once the
+    transport is closed, be it in the middle of the request.
+    """
+
+    def list(self, request: Request) -> Reply:
+        """Ask for a collection."""
+
+    def watch(self, request: Request) -> Reply:
+        """Ask for a stream of events."""
+
+    def get_json(
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        deadline: float = 30.0,
+    ) -> JsonReply:
+        """Ask for something small, and read it whole."""
+
+    def reload_credentials(self) -> None:
+        """Have the next requests use credentials read anew: call it once after a 401.
+
+        Callers that come while a reload is under way share it. Raises `ConfigError` if
+        they cannot be read.
+        """
+
+    def close(self) -> None:
+        """End every request of this transport at once, and refuse new ones. Idempotent."""
+
 
 Query: TypeAlias = list[tuple[str, str]]
 
-QUICK = 60.0
+_ANSWER_WITHIN = 60.0
 """Seconds without a byte, after which a request that should be answered counts as lost."""
 
 _UNSAFE = re.compile(r"[\\,=]")
@@ -37,7 +146,7 @@ _PARTIAL_ITEM = MappingProxyType({"Accept": _PARTIAL.format("")})
 def request_for(scope: Scope, want: Want) -> Request:
     """The request; its query is a list of its own."""
     if isinstance(want, AskDocument):
-        return Request(want.path, [], _FRESH, QUICK)
+        return Request(want.path, [], _FRESH, _ANSWER_WITHIN)
     namespace, fields, headers = scope.namespace, scope.field_selector, _headers(scope, want)
     if isinstance(want, AskRevision) and want.key:
         # What the user may list is what is asked for: in one of its namespaces, by its selectors.
@@ -52,7 +161,7 @@ def request_for(scope: Scope, want: Want) -> Request:
     ):
         if selector:
             query.append((parameter, selector))
-    return Request(scope.gvr.path(namespace), query, headers, QUICK)
+    return Request(scope.gvr.path(namespace), query, headers, _ANSWER_WITHIN)
 
 
 def verb(want: Want) -> str:

@@ -1,22 +1,29 @@
-"""Where the conversation with the server stands, one dataclass per state.
+"""What the protocol knows: what it was answered, what it wants done, and where it stands.
 
-Every state holds the `Memory`, which outlives it. States are frozen: `protocol.step` makes
-new ones.
+All of it is data, frozen: `protocol.step` takes a state and an answer, and makes the next state
+and the effects. The session makes the answers from bytes, errors and clocks, and carries the
+effects out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dyninformer.resource import GroupVersionResource
-from dyninformer.watching.answers import Batch, CrdSeen, Event
-from dyninformer.watching.backoff import Backoff, Budget
-from dyninformer.watching.trouble import InformerTrouble
+from dyninformer.store import versions
+from dyninformer.store.receive import Received
+from dyninformer.watching.backoff import STEADY_AFTER, Backoff, Budget
+from dyninformer.watching.status import InformerTrouble, Reason
+
+ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
+WatchEvent: TypeAlias = tuple[ChangeType, Received]
+WatchEvents: TypeAlias = Sequence[WatchEvent]
+UnusableKeys: TypeAlias = tuple[str | None, ...]
 
 NEVER = float("-inf")
-NO_NEWS = CrdSeen(available=False, generation=None)
 NO_FAILURE = Backoff()
 NOTHING_SPENT = Budget()
 
@@ -51,6 +58,276 @@ class Scope:
         return f"{self.gvr}{inside}"
 
 
+# -- Answers: what the server says, and what else happens meanwhile ----------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The reflector was started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The reflector is to end, whatever it is doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The moment that the state waits for has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrdSeen:
+    """The shared watch on CRDs has something to say: about our CRD, or that it opened or ended.
+
+    A wake-up: it says that it may be worth asking again, never what the server would answer.
+    """
+
+    available: bool
+    """CRDs can be watched at present."""
+    generation: int | None
+    """Of the spec of our resource's CRD; None if there is no such CRD, or nobody can tell."""
+    version: str = ""
+    """The CRD's own resourceVersion, "" where there is no generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The head of an answer that is not refused: 200, and JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusError:
+    """A Status in place of what was asked for: the body of a refusal, or an ERROR event."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    name: str = ""
+    """``details.name``: the object that it is about."""
+
+    @property
+    def too_old(self) -> bool:
+        """The version that was asked for is no longer known."""
+        return self.code == 410 or self.reason in ("Expired", "Gone")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An answer with another HTTP status than 200, or of another type than JSON."""
+
+    status: StatusError
+    retry_after: float | None = None
+    """Seconds that the server asks to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """No answer, or one that broke off: what happened, in a few words."""
+
+    complaint: str
+    silent: bool = False
+    """It was this side that gave up, as nothing came for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """Something raised on our own side that nobody expected, in the middle of whatever it was.
+
+    What was under way may be done by half: nothing of it is believed.
+    """
+
+    complaint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Part of a list or stream, as it came in one piece. At most one of its three ends is set.
+
+    What is skipped, as stale or unusable, is not among the ``events``.
+    """
+
+    events: WatchEvents = ()
+    version: str = ""
+    """The newest version in it, of events, bookmarks and what was skipped; "" if there is none."""
+    live: bool = False
+    """Something in it is no ADDED: the initial events of a stream are over."""
+    unusable: UnusableKeys = ()
+    """Keys of objects that cannot be kept; None where even the key cannot be read (S32)."""
+    mark: bool = False
+    """It ends with the bookmark that ends the initial events."""
+    error: StatusError | None = None
+    """It ends with an ERROR event."""
+    broken: str = ""
+    """It ends where the bytes make no sense; what is wrong with them."""
+    failed: int = 0
+    """On how many of the events' objects the transform failed."""
+    failure: str = ""
+    """What it did to the first of those."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageEnd:
+    """A page of a list has come whole: its metadata."""
+
+    version: str
+    continue_: str = ""
+    items: int = 0
+    """How many items the page had, kept or not."""
+    remaining: int | None = None
+    """How many the later pages have, if the server says so."""
+    first: str = ""
+    """The key of the first item that has one."""
+    first_version: str = ""
+    """The resourceVersion of that item, where one item was asked for."""
+    repeats: bool = False
+    """It begins with an object that an earlier page of the same list began with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A small JSON body that has come whole; empty if it was no JSON object."""
+
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A stream came to a clean end."""
+
+
+Answer: TypeAlias = (
+    Begin
+    | Stop
+    | Due
+    | CrdSeen
+    | Opened
+    | Refused
+    | Lost
+    | Crashed
+    | Batch
+    | PageEnd
+    | Document
+    | Ended
+)
+
+
+# -- Effects: what is to be done, in this order ------------------------------------------------
+#
+# What is under way is ended as soon as the state no longer has it, and before the next request
+# begins: one stream or list at a time owns the scope (S33).
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """Ask for a streaming list (S24): the state now, a mark, and then what changes."""
+
+    timeout: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """Ask for a page of a list (S25), or for all that is left in one, with ``limited`` false."""
+
+    continue_: str = ""
+    limited: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WatchFrom:
+    """Ask for what changes after a version (S26)."""
+
+    version: str
+    timeout: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskRevision:
+    """Ask for a list of one item: its version is how far the server has come (S30)."""
+
+    key: str = ""
+    """The object to ask for; "" for any."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskDocument:
+    """Ask for something else than our collection, fresh: proof that it exists or does not."""
+
+    path: str
+
+
+Want: TypeAlias = StreamState | ListPage | WatchFrom | AskRevision | AskDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """End what is under way, and make a request."""
+
+    want: Want
+    fresh_credentials: bool = False
+    """Have the credentials read anew before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Put this into the new state, beginning one if there is none."""
+
+    events: WatchEvents
+    unusable: UnusableKeys
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Throw the new state away, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """Swap the new state in as the store's, even if nothing came for it."""
+
+    first: bool
+    cause: str
+    """Why the collection was read, for metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Put changes into the store."""
+
+    events: WatchEvents
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Delete what the store holds of our scope (S33)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something failed: a sentence for those who run it.
+
+    ``news`` is false when it is the same as at the last try: worth no line in a log.
+    """
+
+    reason: str
+    news: bool
+    unreachable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something happened that a log should hold, though nothing failed."""
+
+    text: str
+
+
+Effect: TypeAlias = Ask | Collect | Discard | Swap | Apply | Clear | Failed | Noted
+Effects: TypeAlias = tuple[Effect, ...]
+
+
+# -- Memory: what outlives a state -------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class LastChange:
     """The newest change that was taken: what the server has, too, unless it was restored (S30)."""
@@ -63,10 +340,24 @@ class LastChange:
     """It was deleted, or left the selection."""
 
     @classmethod
-    def of(cls, event: Event) -> LastChange:
+    def of(cls, event: WatchEvent) -> LastChange:
         """What is remembered of an event."""
         type_, received = event
         return cls(received.version, received.key, received.uid, type_ == "DELETED")
+
+    @classmethod
+    def newest(cls, events: WatchEvents, last: LastChange | None) -> LastChange | None:
+        """The last change, once these are taken too. An opaque version is never the newest."""
+        version = "" if last is None else last.version
+        found: WatchEvent | None = None
+        for event in events:
+            other = event[1].version
+            # Of two numbers the longer one is newer, or of one length the one that sorts later.
+            if len(other) < len(version) or (len(other) == len(version) and other <= version):
+                continue
+            if versions.number(other) is not None:
+                version, found = other, event
+        return last if found is None else cls.of(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +381,8 @@ class Plan(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """What is remembered from one state to the next."""
-
-    scope: Scope
-    crd: CrdSeen = NO_NEWS
-    """What the shared CRD watch said last."""
-    wakes: int = 0
-    """How often it has spoken."""
+class Position:
+    """Where the stream stands: what is held, and how far a watch may build on it."""
 
     version: str = ""
     """The newest version that was taken; "" if nothing was, or nothing is there to have one."""
@@ -109,31 +394,39 @@ class Memory:
     """The server may have been restored from a backup: look before the next watch (S30)."""
     last_change: LastChange | None = None
     """None if no object was ever held, or its version is no number."""
-    looks: bool = True
-    """The server has not refused to be asked for one object of the collection."""
-    generation: int | None = None
-    """The CRD's that what is held was read under, or one before it; None if nobody can tell."""
     read_at: str = ""
     """The version of the whole state that was taken last."""
-
-    plan: Plan = Plan.STREAM
-    """How to read the collection when it must be read next."""
-    streams: bool = True
-    """The server has not refused streaming lists (S24)."""
-    cuts: int = 0
-    """Streaming lists in a row that ended before their mark."""
     listed: Plan | None = None
-    """How what is held was read, until a watch has brought something, or stood for a while."""
-    went_back: bool = False
-    """The last look at the server showed an older version than ours (S30)."""
-    listed_early_at: float = NEVER
-    """When the collection was last read only because a stream ended early (S27)."""
+    """How that was read, until a watch has brought something, or stood for a while."""
+    generation: int | None = None
+    """The CRD's that what is held was read under, or one before it; None if nobody can tell."""
     broken_from: str | None = None
     """The version from which a stream brought a broken frame, and nothing before it (S32)."""
-    missing_since: float | None = None
-    """Since when discovery shows no such resource (S33)."""
-    unauthorized: bool = False
-    """The credentials were refused, and no answer was good since: each try reads them anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextRead:
+    """What the next read of the whole collection has to be, and what the server has refused."""
+
+    plan: Plan = Plan.STREAM
+    """How to read it."""
+    cause: str = "start"
+    """Why, for metrics."""
+    streams: bool = True
+    """The server has not refused streaming lists (S24)."""
+    looks: bool = True
+    """The server has not refused to be asked for one object of the collection."""
+    cuts: int = 0
+    """Streaming lists in a row that ended before their mark."""
+    went_back: bool = False
+    """The last read, or look at the server, showed an older version than ours (S30)."""
+    listed_early_at: float = NEVER
+    """When the collection was last read only because a stream ended early (S27)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """How it has been going: failures and requests so far, and what is wrong at present."""
 
     backoff: Backoff = NO_FAILURE
     budget: Budget = NOTHING_SPENT
@@ -147,8 +440,102 @@ class Memory:
     """The last reason that was reported as news."""
     attempts: int = 0
     """Tries that failed since the last success."""
-    cause: str = "start"
-    """Why the collection is read next, for metrics."""
+    unauthorized: bool = False
+    """The credentials were refused, and no answer was good since: each try reads them anew."""
+    missing_since: float | None = None
+    """Since when discovery shows no such resource (S33)."""
+
+    def spend(self, now: float) -> Health:
+        """A request is made."""
+        return replace(self, budget=self.budget.spend(now))
+
+    def still_counting(self, now: float) -> Health:
+        """What earlier failures count for: nothing, after a minute synced and alive."""
+        if self.alive_since is not None and now - self.alive_since >= STEADY_AFTER:
+            return replace(self, backoff=NO_FAILURE, said="")
+        return self
+
+    def fail(self, reason: Reason) -> Health:
+        """One failure more."""
+        return replace(
+            self,
+            backoff=self.backoff.failed(),
+            alive_since=None,
+            reason=reason.text,
+            trouble=reason.trouble,
+            said=reason.text,
+            attempts=self.attempts + 1,
+        )
+
+    def thrive(self, now: float) -> Health:
+        """It works, from now on or still."""
+        alive = now if self.alive_since is None else self.alive_since
+        return replace(self, alive_since=alive, reason="", trouble=None, attempts=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What is remembered from one state to the next."""
+
+    scope: Scope
+    position: Position = Position()
+    next_read: NextRead = NextRead()
+    health: Health = Health()
+    crd: CrdSeen = CrdSeen(available=False, generation=None)
+    """What the shared CRD watch said last."""
+    wakes: int = 0
+    """How often it has spoken."""
+
+    @property
+    def version(self) -> str:
+        """The newest version that was taken, see `Position`."""
+        return self.position.version
+
+    def doubt(self) -> Memory:
+        """Look at the server before the next watch (S30)."""
+        return replace(self, position=replace(self.position, doubtful=True))
+
+    def trust(self) -> Memory:
+        """The server is as it was: there is no need to look."""
+        return replace(self, position=replace(self.position, doubtful=False))
+
+    def plan(self, plan: Plan, *, cuts: int | None = None) -> Memory:
+        """Read the collection in this way, when it must be read next."""
+        cuts = self.next_read.cuts if cuts is None else cuts
+        return replace(self, next_read=replace(self.next_read, plan=plan, cuts=cuts))
+
+    def spend(self, now: float) -> Memory:
+        """A request is made that may bring nothing (S29)."""
+        return replace(self, health=self.health.spend(now))
+
+    def reread(self, cause: str, plan: Plan = Plan.STREAM) -> Memory:
+        """The collection must be read anew, because of ``cause``."""
+        return replace(
+            self,
+            position=replace(self.position, current=False, doubtful=False),
+            next_read=replace(self.next_read, cause=cause, plan=plan),
+        )
+
+    @property
+    def crd_changed(self) -> bool:
+        """What is held may have been read before the CRD's spec was what it is now (S27)."""
+        return self.crd.available and self.crd.generation != self.position.generation
+
+    def with_generation(self) -> Memory:
+        """Know the generation of what is held, if nobody could tell it when it was asked for (S27).
+
+        A CRD that was last written before the state was read has been the same since then. From
+        any other it cannot be told: the generation stays unknown, which counts as changed.
+        """
+        crd, position = self.crd, self.position
+        if position.generation is None and crd.generation is not None:
+            written, read = versions.number(crd.version), versions.number(position.read_at)
+            if written is not None and read is not None and written <= read:
+                return replace(self, position=replace(position, generation=crd.generation))
+        return self
+
+
+# -- States ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +578,7 @@ class Waiting:
 class Streaming:
     """A streaming list is under way, and its mark has not come.
 
-    What came is in the state apart; the store is as it was before. It is thrown away with
+    What came is in the new state; the store is as it was before. It is thrown away with
     the stream, whatever the stream ends with.
     """
 
@@ -206,14 +593,14 @@ class Streaming:
     """When the first thing came that is no initial event: the mark is due."""
     taken: Taken = NOTHING_TAKEN
     last_change: LastChange | None = None
-    """The newest of what is in the state apart."""
+    """The newest of what is in the new state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """A page of a list is under way.
 
-    Items that came, of this page and those before, are in the state apart; the store is as
+    Items that came, of this page and those before, are in the new state; the store is as
     it was before. ``version`` is the first page's, "" until that page has ended.
     """
 
@@ -227,7 +614,7 @@ class Listing:
     remaining: int | None = None
     """How many items the rest has, by the lowest count so far; None if the server never said."""
     last_change: LastChange | None = None
-    """The newest of what is in the state apart."""
+    """The newest of what is in the new state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +632,7 @@ class Checking:
 class Watching:
     """A stream of changes was asked for, and is open if ``opened`` is set.
 
-    Everything it brought is in the store. No state apart exists. While it is open, ``version``
+    Everything it brought is in the store. No new state is being read. While it is open, ``version``
     and ``last_change`` here are the newest, and the memory's are what they were when the first
     of it came: a batch then costs one small object.
     """

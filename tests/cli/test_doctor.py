@@ -34,7 +34,7 @@ from dyninformer.testing.faults import (
     WithholdBookmarks,
 )
 from dyninformer.types import Object
-from dyninformer.watching.source import Source
+from dyninformer.watching.client import Source
 from tests.cli.conftest import CRDS, Run
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -17,7 +17,7 @@ from dyninformer.discovery.documents import (
     group_versions,
     resource_list,
 )
-from dyninformer.watching.reading import DocumentReading
+from dyninformer.watching.decode import DocumentReading
 from tests.discovery.answers import group, resource
 from tests.mutated import mutated
 

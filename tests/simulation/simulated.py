@@ -1,4 +1,4 @@
-"""A reflector without a thread: the carrier, an in-process server, and a clock moved by hand.
+"""A reflector without a thread: the session, an in-process server, and a clock moved by hand.
 
 What `Reflector` does with sockets and waits happens here in the steps of a scheduler.
 """
@@ -16,10 +16,8 @@ from dyninformer.testing import InProcessServer
 from dyninformer.testing.in_process import Reply
 from dyninformer.testing.messages import Request
 from dyninformer.watching import protocol
-from dyninformer.watching.answers import Begin, CrdSeen, Due
-from dyninformer.watching.carrier import Asked, Carrier
-from dyninformer.watching.effects import ListPage
-from dyninformer.watching.states import Scope
+from dyninformer.watching.session import Asked, Session
+from dyninformer.watching.states import Begin, CrdSeen, Due, ListPage, Scope
 
 
 class SimulatedReflector:
@@ -37,7 +35,7 @@ class SimulatedReflector:
         random: Random,
         crd_seen: Callable[[], CrdSeen] | None = None,
     ) -> None:
-        self.carrier = Carrier(scope, store, clock=server.clock, random=random)
+        self.session = Session(scope, store, clock=server.clock, random=random)
         self._server = server
         self._random = random
         self._crd_seen = crd_seen
@@ -53,17 +51,17 @@ class SimulatedReflector:
     def begin(self) -> None:
         """Ask for the first time."""
         self.news()
-        self.carrier.tell(Begin())
+        self.session.tell(Begin())
 
     def news(self) -> None:
         """The CRD watch has something to say."""
         if self._crd_seen is not None:
-            self.carrier.tell(self._crd_seen())
+            self.session.tell(self._crd_seen())
 
     def next_moment(self) -> float | None:
         """When something is due, if nothing happens before."""
         if self._reply is None:
-            return self.carrier.due
+            return self.session.due
         return self._heard + self._silence()
 
     def run(self) -> None:
@@ -73,27 +71,27 @@ class SimulatedReflector:
 
     def _silence(self) -> float:
         assert self._asked is not None
-        return self.carrier.silence if self._arrived else self._asked.request.deadline
+        return self.session.silence if self._arrived else self._asked.request.deadline
 
     def _once(self) -> bool:
         """One thing; false if there is nothing to do now."""
         now = self._server.clock.now()
-        if self.carrier.asked is not self._asked:
+        if self.session.asked is not self._asked:
             self._leave()
-            if self.carrier.asked is not None:
-                self._ask(self.carrier.asked)
+            if self.session.asked is not None:
+                self._ask(self.session.asked)
             return True
         if self._asked is None:
-            due = self.carrier.due
+            due = self.session.due
             if due is None or due > now:
                 return False
-            self.carrier.tell(Due())
+            self.session.tell(Due())
             return True
         return self._read(now)
 
     def _ask(self, asked: Asked) -> None:
         now = self._server.clock.now()
-        self._version = protocol.newest(self.carrier.state)
+        self._version = protocol.newest(self.session.state)
         self._asked, self._heard, self._began, self._arrived = asked, now, now, False
         headers = {name.lower(): value for name, value in asked.request.headers.items()}
         headers["authorization"] = f"Bearer {self._server.token}"
@@ -101,7 +99,7 @@ class SimulatedReflector:
         try:
             self._reply = self._server.send(Request("GET", asked.request.path, query, headers))
         except ConnectionError as error:
-            self.carrier.lose(str(error))
+            self.session.lose(str(error))
 
     def _leave(self) -> None:
         if self._reply is not None:
@@ -114,7 +112,7 @@ class SimulatedReflector:
     def _count(self, asked: Asked) -> None:
         """Continuation pages, and streams that brought something, do not count."""
         continued = isinstance(asked.want, ListPage) and asked.want.continue_
-        advanced = asked.streams and protocol.newest(self.carrier.state) != self._version
+        advanced = asked.streams and protocol.newest(self.session.state) != self._version
         if not continued and not advanced:
             self.barren.append(self._began)
 
@@ -124,12 +122,12 @@ class SimulatedReflector:
             pieces = self._reply.take()
             arrived = self._reply.arrived
         except ConnectionError as error:
-            self.carrier.lose(str(error))
+            self.session.lose(str(error))
             return True
         if arrived and not self._arrived:
             self._arrived, self._heard = True, now
             headers = HTTPHeaderDict(self._reply.headers)
-            if not self.carrier.accepts(self._reply.status, headers):
+            if not self.session.accepts(self._reply.status, headers):
                 self._refuse(headers, b"".join(pieces))
                 return True
         if pieces:
@@ -137,10 +135,10 @@ class SimulatedReflector:
             self._feed(b"".join(pieces))
             return True
         if self._reply.ended:
-            self.carrier.end()
+            self.session.end()
             return True
         if now >= self._heard + self._silence():
-            self.carrier.lose("nothing came for too long", silent=True)
+            self.session.lose("nothing came for too long", silent=True)
             return True
         return False
 
@@ -148,14 +146,14 @@ class SimulatedReflector:
         assert self._reply is not None
         with suppress(ConnectionError):
             body += b"".join(self._reply.take())
-        self.carrier.refuse(self._reply.status, headers, body)
+        self.session.refuse(self._reply.status, headers, body)
 
     def _feed(self, data: bytes) -> None:
         """In pieces cut anywhere, as a network does."""
-        asked = self.carrier.asked
-        while data and self.carrier.asked is asked:
+        asked = self.session.asked
+        while data and self.session.asked is asked:
             size = self._random.choice(
                 (len(data), len(data), 1 + self._random.randrange(len(data)))
             )
             piece, data = data[:size], data[size:]
-            self.carrier.feed(piece)
+            self.session.feed(piece)

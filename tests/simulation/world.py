@@ -35,9 +35,8 @@ from dyninformer.testing.faults import (
 )
 from dyninformer.testing.messages import Request
 from dyninformer.types import Object
-from dyninformer.watching.answers import CrdSeen
 from dyninformer.watching.backoff import ALLOWANCE, PERIOD
-from dyninformer.watching.states import Scope, Watching
+from dyninformer.watching.states import CrdSeen, Scope, Watching
 from tests.conformance.shapes import crd, of_object
 from tests.simulation.simulated import SimulatedReflector
 
@@ -403,7 +402,7 @@ class World:
     def check(self) -> None:
         """The cache is the cluster, and so is what a handler was told."""
         for reflector in self.reflectors:
-            state = reflector.carrier.state
+            state = reflector.session.state
             assert isinstance(state, Watching), f"not watching in the end: {state}"
         expected = {
             f"{obj['metadata']['namespace']}/{obj['metadata']['name']}": obj

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dyninformer.testing import ApiServer
-from dyninformer.watching.source import Source
+from dyninformer.watching.client import Source
 from tests.watching.wires import config_map
 
 Make = Callable[..., Source]

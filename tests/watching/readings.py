@@ -8,8 +8,8 @@ from typing import Any
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.store import Store
 from dyninformer.types import Object
-from dyninformer.watching.answers import Batch
-from dyninformer.watching.reading import Reading, StreamReading
+from dyninformer.watching.decode import Reading, StreamReading
+from dyninformer.watching.states import Batch
 
 WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
 

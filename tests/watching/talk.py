@@ -10,22 +10,27 @@ from typing import TypeVar
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.store import Store
 from dyninformer.watching import protocol
-from dyninformer.watching.answers import (
+from dyninformer.watching.states import (
     Answer,
+    Ask,
     Batch,
     Begin,
+    ChangeType,
     CrdSeen,
     Due,
-    Event,
-    Events,
-    EventType,
+    Effect,
+    Failed,
+    Memory,
     Opened,
     PageEnd,
     Refused,
+    Scope,
+    State,
     StatusError,
+    Want,
+    WatchEvent,
+    WatchEvents,
 )
-from dyninformer.watching.effects import Ask, Effect, Failed, Want
-from dyninformer.watching.states import Memory, Scope, State
 
 T = TypeVar("T")
 
@@ -37,14 +42,14 @@ CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.ex.i
 _STORE = Store(WIDGETS)
 
 
-def event(name: str, version: str, type_: EventType = "ADDED", uid: str = "") -> Event:
+def event(name: str, version: str, type_: ChangeType = "ADDED", uid: str = "") -> WatchEvent:
     """What happened to a widget."""
     metadata = {"name": name, "namespace": "default", "uid": uid or name}
     metadata["resourceVersion"] = version
     return type_, _STORE.receive(json.dumps({"metadata": metadata}).encode())
 
 
-def events(*versions: str) -> Events:
+def events(*versions: str) -> WatchEvents:
     """An ADDED for each version, of an object that is named for it."""
     return [event(f"w{version or 'none'}", version) for version in versions]
 

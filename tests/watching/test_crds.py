@@ -10,8 +10,8 @@ import pytest
 
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus, Refuse
+from dyninformer.watching.client import Source
 from dyninformer.watching.crds import CrdWatch
-from dyninformer.watching.source import Source
 from dyninformer.watching.status import InformerState
 from tests.watching.wires import eventually, open_sockets
 

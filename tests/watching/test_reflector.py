@@ -25,12 +25,11 @@ from dyninformer.testing.faults import (
     SlowDrip,
 )
 from dyninformer.types import Object
-from dyninformer.watching.answers import CrdSeen
+from dyninformer.watching.client import Source
 from dyninformer.watching.reflector import Reflector
-from dyninformer.watching.source import Source
-from dyninformer.watching.states import Scope
+from dyninformer.watching.requests import JsonReply, Request
+from dyninformer.watching.states import CrdSeen, Scope
 from dyninformer.watching.status import InformerState, InformerTrouble
-from dyninformer.watching.transport import JsonReply, Request
 from tests.conformance.shapes import WIDGETS as CRD
 from tests.conformance.shapes import widget
 from tests.store.objects import Counted
@@ -96,7 +95,7 @@ def make(server: ApiServer, store: Store) -> Iterator[Make]:
 
     def make(namespace: str = "", **options: Any) -> Reflector:
         scope = Scope(gvr=WIDGETS, namespace=namespace)
-        made.append(Reflector(scope, source.conversation(), store, owner=made, **options))
+        made.append(Reflector(scope, source.channel(), store, owner=made, **options))
         made[-1].start()
         return made[-1]
 
@@ -117,7 +116,9 @@ def test_it_syncs_and_follows(server: ApiServer, store: Store, make: Make) -> No
     server.delete("widgets/a")
     until(lambda: sorted(store.keys()) == ["default/b", "default/c"])
     newest = server.list("widgets")[-1]["metadata"]["resourceVersion"]
-    assert int(reflector.last_version) > int(newest), "the delete came after the last write"
+    assert int(reflector.status().resource_version) > int(newest), (
+        "the delete came after the last write"
+    )
 
 
 def test_its_status_says_how_it_stands(server: ApiServer, make: Make) -> None:
@@ -126,7 +127,7 @@ def test_its_status_says_how_it_stands(server: ApiServer, make: Make) -> None:
     until(lambda: reflector.status().state is InformerState.WATCHING)
     status = reflector.status()
     assert (status.synced, status.objects, status.reason) == (True, 2, "")
-    assert status.resource_version == reflector.last_version != ""
+    assert status.resource_version != ""
     assert status.last_contact is not None
     assert status.since is not None
 
@@ -246,7 +247,7 @@ class Hooked:
 def test_a_hook_that_exits_ends_no_reflector(server: ApiServer, store: Store) -> None:
     """It counts as a try without an answer."""
     source = Source(server.client())
-    hooked: Any = Hooked(source.conversation())
+    hooked: Any = Hooked(source.channel())
     reflector = Reflector(Scope(gvr=WIDGETS), hooked, store, owner=store)
     reflector.start()
     until(lambda: reflector.synced)
@@ -304,7 +305,7 @@ def test_a_server_that_accepts_and_says_nothing_does_not_hold_up_a_stop(store: S
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         source = Source(_client(f"http://127.0.0.1:{port}"))
-        reflector = Reflector(Scope(gvr=WIDGETS), source.conversation(), store, owner=store)
+        reflector = Reflector(Scope(gvr=WIDGETS), source.channel(), store, owner=store)
         reflector.start()
         connection, _ = listener.accept()
         with connection:

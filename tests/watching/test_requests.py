@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from dyninformer.resource import GroupVersionResource
-from dyninformer.watching.effects import (
+from dyninformer.watching.requests import request_for, verb
+from dyninformer.watching.states import (
     AskDocument,
     AskRevision,
     ListPage,
+    Scope,
     StreamState,
     Want,
     WatchFrom,
 )
-from dyninformer.watching.requests import request_for, verb
-from dyninformer.watching.states import Scope
 
 WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
 WANTS = [StreamState(1800), WatchFrom("5", 220), ListPage(), ListPage("token"), AskRevision()]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dyninformer.watching.answers import Answer, Batch, Document, Lost
-from dyninformer.watching.states import Scope
-from dyninformer.watching.trouble import InformerTrouble
+from dyninformer.watching.states import Answer, Batch, Document, Lost, Scope
+from dyninformer.watching.status import InformerTrouble
 from tests.watching.talk import PODS, Talk, refused
 
 
@@ -33,17 +32,17 @@ def test_each_failure_has_its_kind(answer: Answer, trouble: str) -> None:
     """Beside the sentence."""
     talk = listing()
     talk.say(answer)
-    assert talk.memory.trouble == trouble
-    assert talk.memory.reason
+    assert talk.memory.health.trouble == trouble
+    assert talk.memory.health.reason
 
 
 def test_refused_credentials_are_told_apart() -> None:
     """Once they were read anew, and refused again."""
     talk = listing()
     talk.say(refused(401))
-    assert talk.memory.trouble is None
+    assert talk.memory.health.trouble is None
     talk.say(refused(401))
-    assert talk.memory.trouble is InformerTrouble.UNAUTHORIZED
+    assert talk.memory.health.trouble is InformerTrouble.UNAUTHORIZED
 
 
 def test_what_is_not_there_is_not_found_and_what_has_no_namespace_is_said() -> None:
@@ -51,12 +50,12 @@ def test_what_is_not_there_is_not_found_and_what_has_no_namespace_is_said() -> N
     talk = listing()
     talk.say(refused(404))
     talk.say(Document({"kind": "APIResourceList", "resources": []}))
-    assert talk.memory.trouble is InformerTrouble.NOT_FOUND
+    assert talk.memory.health.trouble is InformerTrouble.NOT_FOUND
     talk = listing(Scope(gvr=PODS, namespace="prod", watch_list=False))
     talk.say(refused(404))
     entry = {"name": "pods", "namespaced": False}
     talk.say(Document({"kind": "APIResourceList", "resources": [entry]}))
-    assert talk.memory.trouble is InformerTrouble.CLUSTER_SCOPED
+    assert talk.memory.health.trouble is InformerTrouble.CLUSTER_SCOPED
 
 
 def test_it_is_over_with_the_reason() -> None:
@@ -65,4 +64,4 @@ def test_it_is_over_with_the_reason() -> None:
     talk.say(refused(503))
     talk.when_due()
     talk.list().watch()
-    assert (talk.memory.trouble, talk.memory.reason) == (None, "")
+    assert (talk.memory.health.trouble, talk.memory.health.reason) == (None, "")

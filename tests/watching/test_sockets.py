@@ -8,10 +8,8 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -22,12 +20,10 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import BlackHole, EndlessHeaders, Reset, SlowDrip
-from dyninformer.watching import connections
-from dyninformer.watching.calls import Call, Wire, Wires
-from dyninformer.watching.connections import Plumbing, calling, close_idle, tracked
-from dyninformer.watching.errands import Errands
-from dyninformer.watching.source import Source
-from dyninformer.watching.transport import Request, SilentError
+from dyninformer.watching import sockets as module
+from dyninformer.watching.background import BackgroundThreads
+from dyninformer.watching.client import Source
+from dyninformer.watching.sockets import Call, Plumbing, Wire, Wires, calling, close_idle, tracked
 from tests.watching.conftest import Make
 from tests.watching.wires import (
     LIST,
@@ -71,11 +67,11 @@ def test_s34_a_request_ends_before_its_headers_have_come(fault: Any, tls: bool, 
     """When the server is silent, when it never ends them, when it drips."""
     with ApiServer(tls=tls) as server:
         source = make(server.client())
-        conversation = source.conversation()
+        channel = source.channel()
         with server.faults.add(fault) as injected:
-            task = Background(lambda: conversation.list(LIST))
+            task = Background(lambda: channel.list(LIST))
             injected.wait_hit()
-            ended(task, conversation.close)
+            ended(task, channel.close)
         assert isinstance(task.error, StoppedError)
         assert whole(source.list(LIST))
 
@@ -188,9 +184,9 @@ def test_connections_that_are_opened_and_ended_at_random_end_no_others(
 
     def disturb() -> None:
         while not over.is_set():
-            conversation = source.conversation()
-            task = Background(lambda: conversation.watch(WATCH))  # noqa: B023 - joined below
-            conversation.close()
+            channel = source.channel()
+            task = Background(lambda: channel.watch(WATCH))  # noqa: B023 - joined below
+            channel.close()
             task.join()
 
     disturbers = [Background(disturb) for _ in range(2)]
@@ -243,7 +239,7 @@ def test_one_descriptor_is_held_per_connection(server: ApiServer, make: Make) ->
 def test_a_connection_that_is_reset_before_tls_leaves_no_socket() -> None:
     """Python itself loses it, and closes it with the traceback at the earliest."""
     manager = tracked(
-        urllib3.PoolManager(cert_reqs="CERT_NONE"), Plumbing(Wires(), Errands("x", 1))
+        urllib3.PoolManager(cert_reqs="CERT_NONE"), Plumbing(Wires(), BackgroundThreads("x", 1))
     )
     with listening() as port:
 
@@ -256,7 +252,7 @@ def test_a_connection_that_is_reset_before_tls_leaves_no_socket() -> None:
                 taken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 taken.close()
 
-        call, sockets = Resetting(), open_sockets()
+        call, sockets = Resetting(Wires()), open_sockets()
         with calling(call), pytest.raises(urllib3.exceptions.ProtocolError) as caught:
             manager.request("GET", f"https://127.0.0.1:{port.getsockname()[1]}")
         call.leave()
@@ -286,9 +282,9 @@ def test_a_wire_that_is_let_go_cannot_end_what_has_its_number_now() -> None:
 
 def test_the_managers_own_pools_stay_its_own(server: ApiServer) -> None:
     """What is tracked is a copy, with the same settings."""
-    plumbing = Plumbing(Wires(), Errands("test", 1))
+    plumbing = Plumbing(Wires(), BackgroundThreads("test", 1))
     original = urllib3.PoolManager(cert_reqs="CERT_NONE", timeout=3, num_pools=2)
-    copy, call = tracked(original, plumbing), Call()
+    copy, call = tracked(original, plumbing), Call(Wires())
     with calling(call):
         response = copy.request("GET", f"{server.url}/version", preload_content=False)
         assert response.status == 200
@@ -439,7 +435,7 @@ def strange_urllib3(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(kind, "connect", other)
     monkeypatch.setattr(HTTPConnection, "_dial", HTTPConnection._new_conn, raising=False)
     monkeypatch.delattr(HTTPConnection, "_new_conn")
-    monkeypatch.setattr(connections, "_noted", set())
+    monkeypatch.setattr(module, "_noted", set())
 
 
 STRANGE_SOCKETS = "opens its sockets in a way of its own"
@@ -532,8 +528,8 @@ def test_s34_answers_are_read_and_ended_where_http_client_makes_them_unseen(
     source = make(secure.client())
     whole(source.list(LIST))
     assert said not in caplog.text
-    monkeypatch.delattr(connections._TrackedConnection, "response_class")
-    monkeypatch.setattr(connections, "_noted", set())
+    monkeypatch.delattr(module._TrackedConnection, "response_class")
+    monkeypatch.setattr(module, "_noted", set())
     for _ in range(3):
         assert len(names(whole(source.list(LIST)))) == 31
     assert open_sockets() == sockets + 2
@@ -566,125 +562,3 @@ def test_a_name_is_looked_up_as_it_was_given(
     monkeypatch.delattr(urllib3.util.connection, "allowed_gai_family")
     assert make(client_of(url, api_key=key)).list(LIST).status == 200
     assert asked == [("localhost.", socket.AF_INET), ("localhost.", socket.AF_UNSPEC)]
-
-
-# What cannot be interrupted.
-
-
-class Gate:
-    """An operation that goes on until it is let, and counts itself."""
-
-    def __init__(self) -> None:
-        self.open = threading.Event()
-        self.begun = 0
-        self.most = 0
-        self._now = 0
-        self._lock = threading.Lock()
-
-    def __call__(self) -> str:
-        """Wait, and bring something."""
-        with self._lock:
-            self.begun += 1
-            self._now += 1
-            self.most = max(self.most, self._now)
-        assert self.open.wait(10)
-        with self._lock:
-            self._now -= 1
-        return "brought"
-
-
-@contextmanager
-def errands(most: int) -> Iterator[Errands]:
-    """Errands that are closed afterwards, and leave no thread."""
-    found = Errands("dyninformer connecting test", most)
-    yield found
-    found.close()
-    eventually(lambda: our_threads() == [])
-
-
-def test_a_shared_errand_is_run_once_for_all_who_want_it() -> None:
-    """Who comes while it is under way gets its result; who comes later has it run anew."""
-    gate = Gate()
-    with errands(most=4) as found:
-        tasks = [
-            Background(lambda: found.run("read", gate, Call(), shared=True)) for _ in range(10)
-        ]
-        eventually(lambda: gate.begun == 1)
-        assert found.under_way() != []
-        gate.open.set()
-        for task in tasks:
-            task.join()
-            assert task.result == "brought"
-        assert gate.most == 1
-        begun = gate.begun
-        assert found.run("read", gate, Call(), shared=True) == "brought"
-        assert gate.begun == begun + 1
-
-
-def test_so_many_errands_run_at_a_time_and_no_more() -> None:
-    """The others wait for their turn."""
-    gate = Gate()
-    with errands(most=3) as found:
-        tasks = [Background(lambda: found.run("x", gate, Call())) for _ in range(10)]
-        eventually(lambda: gate.begun == 3)
-        assert len(found.under_way()) == 3
-        gate.open.set()
-        for task in tasks:
-            task.join()
-            assert task.result == "brought"
-        assert (gate.most, gate.begun) == (3, 10)
-
-
-def test_a_result_that_nobody_waits_for_is_discarded() -> None:
-    """Once, whether it comes before or after the one who wanted it was ended."""
-    for _ in range(50):
-        gate, call, discarded = Gate(), Call(), list[str]()
-        with errands(most=1) as found:
-            task = Background(
-                lambda: found.run("x", gate, call, discard=discarded.append)  # noqa: B023
-            )
-            eventually(lambda: gate.begun == 1)  # noqa: B023
-            gate.open.set()
-            call.end()
-            task.join()
-        got = [] if task.error is not None else [task.result]
-        assert [*got, *discarded] == ["brought"]
-
-
-def test_an_errand_that_nobody_wants_any_more_is_not_begun() -> None:
-    """It was waiting for its turn."""
-    gate = Gate()
-    with errands(most=1) as found:
-        first = Background(lambda: found.run("x", gate, Call()))
-        eventually(lambda: gate.begun == 1)
-        call = Call()
-        second = Background(lambda: found.run("x", gate, call))
-        call.end()
-        second.join()
-        assert isinstance(second.error, StoppedError)
-        gate.open.set()
-        first.join()
-    assert gate.begun == 1
-
-
-def test_what_an_errand_raises_is_raised_where_it_is_waited_for() -> None:
-    """The next one is run all the same."""
-    with errands(most=1) as found:
-        with pytest.raises(ZeroDivisionError):
-            found.run("x", lambda: 1 // 0, Call())
-        assert found.run("x", lambda: 1, Call()) == 1
-    with pytest.raises(StoppedError):
-        found.run("x", lambda: 1, Call())
-
-
-def test_a_silent_server_is_given_up_after_the_deadline_and_no_sooner(
-    server: ApiServer, make: Make, tmp_path: Path
-) -> None:
-    """By the request's own clock, on a connection that was used before."""
-    source = make(server.client())
-    whole(source.list(LIST))
-    with server.faults.add(BlackHole()):
-        began = time.monotonic()
-        with pytest.raises(SilentError):
-            source.list(Request(MAPS, deadline=0.3))
-        assert time.monotonic() - began >= 0.3

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import socket
 import subprocess
 import sys
 import threading
+import time
 import zlib
+from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 import urllib3
+from kubernetes import client as official
+from kubernetes.dynamic import DynamicClient
 
 from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.testing import ApiServer
@@ -26,7 +32,9 @@ from dyninformer.testing.faults import (
     SlowDrip,
     Truncate,
 )
-from dyninformer.watching.transport import BrokenAnswerError, Request, SilentError
+from dyninformer.watching import sockets as module
+from dyninformer.watching.client import Source
+from dyninformer.watching.requests import BrokenAnswerError, Request, SilentError
 from tests.watching.conftest import Make
 from tests.watching.wires import (
     LIST,
@@ -37,6 +45,7 @@ from tests.watching.wires import (
     client_of,
     config_map,
     eventually,
+    kubeconfig,
     listening,
     names,
     open_sockets,
@@ -377,7 +386,7 @@ def test_after_close_nothing_is_left(secure: ApiServer, make: Make) -> None:
     with pytest.raises(StoppedError):
         source.list(LIST)
     with pytest.raises(StoppedError):
-        source.conversation()
+        source.channel()
 
 
 def test_a_reply_that_is_let_go_gives_its_connection_back(server: ApiServer, make: Make) -> None:
@@ -393,7 +402,7 @@ def test_a_reply_that_is_let_go_gives_its_connection_back(server: ApiServer, mak
 def test_a_conversation_ends_alone(server: ApiServer, make: Make) -> None:
     """Another one through the same client goes on."""
     source = make(server.client())
-    one, other = source.conversation(), source.conversation()
+    one, other = source.channel(), source.channel()
     first, second = one.watch(WATCH).chunks(), other.watch(WATCH).chunks()
     assert next(first)
     assert next(second)
@@ -409,7 +418,7 @@ FORK = """
 import os, sys
 from dyninformer.errors import StoppedError
 from dyninformer.testing import ApiServer
-from dyninformer.watching.source import Source
+from dyninformer.watching.client import Source
 from tests.watching.wires import LIST, WATCH, config_map, open_sockets, whole
 
 with ApiServer(tls=True) as server:
@@ -458,7 +467,7 @@ def test_s22_a_fork_closes_the_childs_connections_and_leaves_the_parents() -> No
 
 def test_importing_the_source_imports_no_official_client() -> None:
     """It costs a quarter of a second and 45 MB."""
-    code = "import sys, dyninformer.watching.source; sys.exit('kubernetes' in sys.modules)"
+    code = "import sys, dyninformer.watching.client; sys.exit('kubernetes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 
@@ -473,3 +482,399 @@ def test_a_slow_answer_holds_up_nobody_else(server: ApiServer, make: Make) -> No
         source.close()
         watch.join()
     assert isinstance(watch.error, StoppedError)
+
+
+PLUGIN = """
+import json, os, sys, time
+folder = sys.argv[1]
+mine = os.path.join(folder, f"run-{os.getpid()}")
+open(mine, "w").close()
+with open(os.path.join(folder, "most"), "a") as most:
+    most.write("." if len([n for n in os.listdir(folder) if n.startswith("run-")]) == 1 else "!")
+while os.path.exists(os.path.join(folder, "hang")):
+    time.sleep(0.01)
+time.sleep(0.05)
+os.remove(mine)
+token = open(os.path.join(folder, "token")).read()
+if token == "fail":
+    sys.exit("no way, s3cr3t")
+print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+    "status": {"token": token, "expirationTimestamp": sys.argv[2]}}))
+"""
+LATER = "2999-01-01T00:00:00Z"
+PAST = "2001-01-01T00:00:00Z"
+
+
+class Plugin:
+    """A credential plugin whose token, speed and success the test decides."""
+
+    def __init__(self, folder: Path, expires: str) -> None:
+        self.folder = folder
+        self.expires = expires
+        self.hang = folder / "hang"
+        (folder / "plugin.py").write_text(PLUGIN)
+
+    def gives(self, token: str) -> None:
+        """What it gives from now on."""
+        (self.folder / "token").write_text(token)
+
+    @property
+    def runs(self) -> str:
+        """A dot for each time it ran, an exclamation mark if it did so beside itself."""
+        log = self.folder / "most"
+        return log.read_text() if log.exists() else ""
+
+    @property
+    def user(self) -> dict[str, Any]:
+        """What a kubeconfig says of it."""
+        return {
+            "exec": {
+                "apiVersion": "client.authentication.k8s.io/v1",
+                "command": sys.executable,
+                "args": [str(self.folder / "plugin.py"), str(self.folder), self.expires],
+                "interactiveMode": "Never",
+            }
+        }
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Callable[..., Plugin]:
+    """Make one."""
+
+    def make(expires: str = LATER) -> Plugin:
+        folder = tmp_path / "plugin"
+        folder.mkdir()
+        return Plugin(folder, expires)
+
+    return make
+
+
+def settings(server: ApiServer, user: dict[str, Any], folder: Path) -> Path:
+    """A kubeconfig for that user."""
+    authority = {} if server.ca is None else {"certificate-authority": str(server.ca)}
+    return kubeconfig(folder / "kubeconfig", server.url, user, **authority)
+
+
+def test_a_plugin_is_run_once_for_all_first_requests(
+    secure: ApiServer, make: Make, tmp_path: Path, plugin: Callable[..., Plugin]
+) -> None:
+    """And not before the first of them."""
+    mine = plugin()
+    mine.gives(secure.token)
+    source = make(kubeconfig=settings(secure, mine.user, tmp_path))
+    assert mine.runs == ""
+    tasks = [Background(lambda: whole(source.list(LIST))) for _ in range(10)]
+    for task in tasks:
+        task.join(30)
+        assert isinstance(task.result, bytes)
+        assert names(task.result) == ["a"]
+    assert mine.runs == "."
+
+
+def test_a_plugin_whose_tokens_expire_is_never_run_beside_itself(
+    secure: ApiServer, make: Make, tmp_path: Path, plugin: Callable[..., Plugin]
+) -> None:
+    """Each request finds the token expired; the client for writes uses the same plugin."""
+    mine = plugin(PAST)
+    mine.gives(secure.token)
+    source = make(kubeconfig=settings(secure, mine.user, tmp_path))
+    maps = source.writes_client.resources.get(api_version="v1", kind="ConfigMap")
+    tasks = [Background(lambda: whole(source.list(LIST))) for _ in range(6)]
+    tasks += [Background(lambda: maps.get("a", "default")) for _ in range(2)]
+    for task in tasks:
+        task.join(60)
+        assert task.error is None
+    assert len(mine.runs) > 2
+    assert "!" not in mine.runs
+    source.writes_client.client.close()
+
+
+def test_s34_a_plugin_that_hangs_holds_nobody_up(
+    secure: ApiServer, make: Make, tmp_path: Path, plugin: Callable[..., Plugin]
+) -> None:
+    """Its thread is named, and outlives `close` alone."""
+    mine = plugin()
+    mine.gives(secure.token)
+    mine.hang.touch()
+    source = make(kubeconfig=settings(secure, mine.user, tmp_path))
+    task = Background(lambda: source.list(LIST))
+    eventually(lambda: mine.runs == ".")
+    source.close()
+    task.join(1)
+    assert isinstance(task.error, StoppedError)
+    assert source.under_way() == [f"dyninformer credentials for {secure.url} (reading credentials)"]
+    mine.hang.unlink()
+    eventually(lambda: source.under_way() == [] and our_threads() == [])
+
+
+def test_a_plugin_that_fails_is_named(
+    secure: ApiServer, make: Make, tmp_path: Path, plugin: Callable[..., Plugin]
+) -> None:
+    """And tried again by the next request."""
+    mine = plugin()
+    mine.gives("fail")
+    source = make(kubeconfig=settings(secure, mine.user, tmp_path))
+    with pytest.raises(
+        UnreachableError, match=r"the plugin '.*' failed, named in|failed"
+    ) as caught:
+        source.list(LIST)
+    assert "s3cr3t" not in str(caught.value)
+    assert sys.executable in str(caught.value)
+    mine.gives(secure.token)
+    assert source.list(LIST).status == 200
+
+
+def test_credentials_are_reloaded_once_for_all_who_were_refused(
+    secure: ApiServer, make: Make, tmp_path: Path, plugin: Callable[..., Plugin]
+) -> None:
+    """A token that was revoked before it expired."""
+    mine = plugin()
+    mine.gives("revoked")
+    source = make(kubeconfig=settings(secure, mine.user, tmp_path))
+    assert source.list(LIST).status == 401
+    mine.gives(secure.token)
+    tasks = [Background(source.reload_credentials) for _ in range(5)]
+    for task in tasks:
+        task.join(30)
+        assert task.error is None
+    source.reload_credentials()
+    assert source.list(LIST).status == 200
+    assert mine.runs == ".."
+
+
+def test_a_token_file_is_read_anew(secure: ApiServer, make: Make, tmp_path: Path) -> None:
+    """The official client reads it once."""
+    token = tmp_path / "token"
+    token.write_text("old")
+    source = make(kubeconfig=settings(secure, {"tokenFile": str(token)}, tmp_path))
+    assert source.list(LIST).status == 401
+    token.write_text(secure.token)
+    source.reload_credentials()
+    assert source.list(LIST).status == 200
+
+
+def test_a_kubeconfig_that_cannot_be_read_any_more_is_told(
+    secure: ApiServer, make: Make, tmp_path: Path
+) -> None:
+    """Without a word of what is in it."""
+    path = settings(secure, {"token": "s3cr3t"}, tmp_path)
+    source = make(kubeconfig=path)
+    assert source.list(LIST).status == 401
+    path.write_text("{token: s3cr3t, : [")
+    with pytest.raises(UnreachableError, match="cannot read the credentials") as caught:
+        source.reload_credentials()
+    assert str(path) in str(caught.value)
+    assert "s3cr3t" not in str(caught.value)
+    assert source.list(LIST).status == 401
+
+
+def test_the_callers_own_refresh_is_run_for_each_request(secure: ApiServer, make: Make) -> None:
+    """On the copy of his Configuration; his own keeps the token it had."""
+    dynamic = secure.client(token="old")
+    configuration = dynamic.client.configuration
+    given = []
+
+    def refresh(its: Any) -> None:
+        given.append(its)
+        its.api_key["authorization"] = f"Bearer {secure.token}"
+
+    configuration.refresh_api_key_hook = refresh
+    source = make(dynamic)
+    assert source.list(LIST).status == 200
+    assert given[0] is not configuration
+    assert configuration.api_key == {"authorization": "Bearer old"}
+
+
+def test_a_refresh_that_raises_is_told(secure: ApiServer, make: Make) -> None:
+    """Where it is an error of the network; anything else is the caller's to see."""
+
+    def refresh(_: Any) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    api = client_of(secure.url, api_key={"authorization": "x"}, refresh_api_key_hook=refresh)
+    with pytest.raises(UnreachableError, match="refused"):
+        make(api).list(LIST)
+
+
+def test_a_client_certificate_of_a_kubeconfig_is_shown(
+    secure: ApiServer, make: Make, tmp_path: Path
+) -> None:
+    """A certificate file that is not there is told by its name."""
+    path = settings(secure, {"client-certificate": "/no/cert", "client-key": "/no/key"}, tmp_path)
+    with pytest.raises(UnreachableError, match="/no/cert"):
+        make(kubeconfig=path).list(LIST)
+
+
+def test_two_sources_of_one_kubeconfig_share_nothing(secure: ApiServer, tmp_path: Path) -> None:
+    """Closing one leaves the other."""
+    path = settings(secure, {"token": secure.token}, tmp_path)
+    one, other = Source(kubeconfig=path), Source(kubeconfig=path)
+    assert one.list(LIST).status == other.list(LIST).status == 200
+    one.close()
+    assert other.list(LIST).status == 200
+    other.close()
+
+
+def test_the_callers_client_stays_as_it_is(secure: ApiServer, make: Make) -> None:
+    """Its Configuration, its headers, its connections; so it can be used beside ours."""
+    dynamic = secure.client()
+    api = dynamic.client
+    api.configuration.refresh_api_key_hook = lambda configuration: configuration.api_key.update(
+        authorization=f"Bearer {secure.token}"
+    )
+    before = copy.copy(vars(api.configuration)), dict(api.configuration.api_key)
+    client_before, manager = dict(vars(api)), api.rest_client.pool_manager
+    options = dict(manager.connection_pool_kw)
+    source = make(dynamic)
+    assert names(whole(source.list(LIST))) == ["a"]
+    assert (vars(api.configuration), api.configuration.api_key) == before
+    assert vars(api) == client_before
+    assert manager.connection_pool_kw == options
+    assert len(manager.pools) == 0
+    source.close()
+    assert dynamic.resources.get(api_version="v1", kind="ConfigMap").get("a", "default")
+
+
+def test_what_the_callers_client_sends_is_sent(server: ApiServer, make: Make) -> None:
+    """Default headers, the user agent, a cookie."""
+    seen: list[bytes] = []
+
+    def answer(connection: socket.socket) -> None:
+        seen.append(connection.recv(65_536))
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with serving(answer) as port:
+        configuration = official.Configuration()
+        configuration.host = f"http://127.0.0.1:{port}"
+        configuration.api_key = {"authorization": "Bearer sesame"}
+        api = official.ApiClient(configuration, cookie="crumb=1")
+        api.default_headers["Impersonate-User"] = "jane"
+        api.user_agent = "mine/1"
+        source = make(api)
+        whole(source.list(Request("/apis", [("a", "b c"), ("labelSelector", "x in (y,z)")])))
+    head = seen[0].decode().lower()
+    assert head.startswith("get /apis?a=b")
+    for line in ("impersonate-user: jane", "user-agent: mine/1", "cookie: crumb=1",
+                 "authorization: bearer sesame", "accept-encoding: identity"):  # fmt: skip
+        assert line in head
+
+
+def test_a_subclass_of_the_dynamic_client_is_asked_its_own_way(
+    server: ApiServer, make: Make
+) -> None:
+    """What it overrides goes on working."""
+    asked = []
+
+    class Mine(DynamicClient):
+        def request(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
+            asked.append(path)
+            return super().request(method, path, body, **params)
+
+    kind: Any = Mine
+    client = kind(server.client().client, discoverer=lambda client, cache: None)
+    assert make(client).list(LIST).status == 200
+    assert asked == [MAPS]
+
+
+# A client that is made in another way than those that are known.
+
+
+def strange(api: official.ApiClient) -> official.ApiClient:
+    """A part of it has another name."""
+    vars(api)["_transport"] = vars(api).pop("rest_client")
+    return api
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was said of the package."""
+    lines = [each.getMessage() for each in caplog.records]
+    return [line for line in lines if line.startswith(f"kubernetes {version('kubernetes')} on")]
+
+
+@pytest.fixture
+def unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it was said in this process yet."""
+    monkeypatch.setattr(module, "_noted", set())
+
+
+@pytest.mark.usefixtures("unnoted")
+def test_s34_a_client_that_cannot_be_copied_is_done_without(
+    secure: ApiServer, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its Configuration is enough: TLS, the token and its refresh; it ends at once."""
+    api = secure.client(token="old").client
+    api.configuration.refresh_api_key_hook = lambda configuration: configuration.api_key.update(
+        authorization=f"Bearer {secure.token}"
+    )
+    source = make(strange(api))
+    assert names(whole(source.list(LIST))) == ["a"]
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    assert (
+        source.post_json("/apis/authentication.k8s.io/v1/selfsubjectreviews", review).status == 201
+    )
+    assert source.list(Request("/nope")).status == 404
+    reply = source.watch(WATCH)
+    pieces = reply.chunks()
+    next(pieces)
+    task = Background(lambda: list(pieces))
+    began = time.monotonic()
+    reply.close()
+    task.join()
+    assert task.ended_at - began < 1
+    assert api.configuration.api_key == {"authorization": "Bearer old"}
+    (line,) = told(caplog)
+    assert "rest_client" in line
+    assert secure.token not in caplog.text
+
+
+@pytest.mark.usefixtures("unnoted")
+def test_what_a_client_that_cannot_be_copied_sends_is_sent(make: Make) -> None:
+    """Default headers, a cookie, a name for TLS or a proxy that is there but not for this host."""
+    seen: list[bytes] = []
+
+    def answer(connection: socket.socket) -> None:
+        seen.append(connection.recv(65_536))
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with serving(answer) as port:
+        for no_proxy, proxy in (
+            ("x,.0.0.1", "http://127.0.0.1:1"),
+            ("", f"http://127.0.0.1:{port}"),
+        ):
+            configuration = official.Configuration()
+            configuration.host = f"http://127.0.0.1:{port}"
+            configuration.proxy, configuration.no_proxy = proxy, no_proxy
+            configuration.api_key = {"authorization": "sesame"}
+            configuration.api_key_prefix = {"authorization": "Bearer"}
+            api = official.ApiClient(configuration, cookie="crumb=1")
+            api.default_headers["Impersonate-User"] = "jane"
+            source = make(strange(api))
+            whole(source.list(Request("/apis", [("labelSelector", "x in (y,z)")])))
+    direct, proxied = (each.decode().lower() for each in seen)
+    assert direct.startswith("get /apis?labelselector=x+in+%28y%2cz%29 ")
+    assert proxied.startswith(f"get http://127.0.0.1:{port}/apis?")
+    for head in (direct, proxied):
+        for line in ("impersonate-user: jane", "cookie: crumb=1", "authorization: bearer sesame"):
+            assert line in head
+
+
+@pytest.mark.usefixtures("unnoted")
+def test_a_client_that_wraps_its_answers_is_done_without(
+    secure: ApiServer, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What cannot be read as it arrives is asked for again, once."""
+
+    class Wrapped:
+        def __init__(self, response: Any) -> None:
+            self.response = response
+
+    class Wrapping(DynamicClient):
+        def request(self, *args: Any, **params: Any) -> Any:
+            return Wrapped(super().request(*args, **params))
+
+    kind: Any = Wrapping
+    source = make(kind(secure.client().client, discoverer=lambda client, cache: None))
+    for _ in range(3):
+        assert names(whole(source.list(LIST))) == ["a"]
+    (line,) = told(caplog)
+    assert "Wrapped" in line

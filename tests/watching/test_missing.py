@@ -6,16 +6,25 @@ from typing import Any
 
 import pytest
 
-from dyninformer.watching.answers import Answer, Batch, CrdSeen, Document, Ended, Lost
-from dyninformer.watching.effects import (
+from dyninformer.watching.states import (
+    Absent,
+    Answer,
     Apply,
     AskDocument,
+    BackingOff,
+    Batch,
     Clear,
+    CrdSeen,
+    Document,
+    Ended,
     ListPage,
+    Lost,
+    Memory,
+    Proving,
+    Scope,
     StreamState,
     Swap,
 )
-from dyninformer.watching.states import Absent, BackingOff, Memory, Proving, Scope
 from tests.watching.talk import CRD_PATH, PODS, WIDGETS, Talk, refused
 
 NO_CRD = refused(404, reason="NotFound", name="widgets.ex.io")
@@ -76,7 +85,7 @@ def test_a_crd_that_is_not_there_is_proof() -> None:
     state = talk.in_state(Absent)
     assert state.memory.version == ""
     assert state.until - talk.now >= 300
-    assert "there is no CustomResourceDefinition widgets.ex.io" in state.memory.reason
+    assert "there is no CustomResourceDefinition widgets.ex.io" in state.memory.health.reason
 
 
 def test_news_of_the_crd_end_the_wait() -> None:
@@ -216,7 +225,7 @@ def test_a_crd_that_exists_keeps_what_is_held_and_the_reason_says_why() -> None:
     talk = held()
     talk.say(crd(NamesAccepted="False", Established="False"))
     assert not cleared(talk)
-    assert "is not established (NamesAccepted=False: names clash" in talk.memory.reason
+    assert "is not established (NamesAccepted=False: names clash" in talk.memory.health.reason
     assert talk.in_state(BackingOff).wakes
 
 
@@ -224,19 +233,19 @@ def test_a_version_that_is_not_served_is_named_with_those_that_are() -> None:
     """The fix is another version."""
     talk = held()
     talk.say(crd(served=False, Established="True"))
-    assert "serves v2; ask for one it serves" in talk.memory.reason
+    assert "serves v2; ask for one it serves" in talk.memory.health.reason
 
 
 def test_a_namespace_given_for_what_has_none_is_said_so() -> None:
     """By the CRD, or by discovery."""
     talk = held(namespace="prod")
     talk.say(crd("Cluster", Established="True"))
-    assert "cluster-scoped, but a namespace was given" in talk.memory.reason
+    assert "cluster-scoped, but a namespace was given" in talk.memory.health.reason
     talk = held(namespace="prod")
     talk.say(refused(403))
     talk.say(groups("v1"))
     talk.say(resources("widgets", namespaced=False))
-    assert "cluster-scoped, but a namespace was given" in talk.memory.reason
+    assert "cluster-scoped, but a namespace was given" in talk.memory.health.reason
 
 
 def test_a_crd_that_will_be_established_is_asked_for_as_soon_as_it_is() -> None:
@@ -253,10 +262,10 @@ def test_a_resource_that_is_not_installed_yet_is_waited_for() -> None:
     talk = Talk(crd=AVAILABLE).begin()
     talk.say(refused(404))
     talk.say(NO_CRD)
-    assert not talk.in_state(Absent).memory.synced
+    assert not talk.in_state(Absent).memory.position.synced
     talk.say(CrdSeen(available=True, generation=1))
     talk.stream("20")
-    assert talk.memory.synced
+    assert talk.memory.position.synced
 
 
 def test_after_it_has_gone_any_version_is_the_truth() -> None:
@@ -284,7 +293,7 @@ def test_a_404_never_costs_more_than_the_budget() -> None:
         talk.say(refused(404))
     assert len(talk.asked) <= 60
     memory: Memory = talk.memory
-    assert memory.reason
+    assert memory.health.reason
 
 
 def test_while_the_crd_exists_a_429_is_waited_out() -> None:

@@ -6,7 +6,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
-import kubernetes
 import pytest
 from hypothesis import HealthCheck, given, settings
 from kubernetes import client as official
@@ -14,9 +13,8 @@ from kubernetes import config as official_config
 
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.testing import ApiServer
-from dyninformer.watching.kubeconfigs import KubeconfigFiles
-from dyninformer.watching.origins import Environment
-from dyninformer.watching.source import Source
+from dyninformer.watching.client import Source
+from dyninformer.watching.config import Environment, KubeconfigFiles
 from tests.mutated import mutated
 from tests.watching.conftest import Make
 from tests.watching.wires import LIST, config_map, kubeconfig, names, whole
@@ -148,7 +146,7 @@ def test_the_service_account_of_a_pod_is_used(
     host, _, port = secure.url.removeprefix("https://").partition(":")
     nowhere.setenv("KUBERNETES_SERVICE_HOST", host)
     nowhere.setenv("KUBERNETES_SERVICE_PORT", port)
-    nowhere.setattr("dyninformer.watching.kubeconfigs.ACCOUNT", token)
+    nowhere.setattr("dyninformer.watching.config.ACCOUNT", token)
     loader = official_config.incluster_config
     nowhere.setattr(loader, "SERVICE_TOKEN_FILENAME", str(token))
     nowhere.setattr(loader, "SERVICE_CERT_FILENAME", str(secure.ca))
@@ -242,5 +240,5 @@ def test_whatever_a_kubeconfig_is_it_is_read_or_refused_in_words(
     path = tmp_path / "config"
     path.write_bytes(data)
     with suppress(ConfigError, UnreachableError), closing(Source(kubeconfig=path)) as source:
-        Environment(KubeconfigFiles((str(path),)), lambda: kubernetes).load()
+        Environment(KubeconfigFiles((str(path),))).load()
         assert source.host

@@ -1,8 +1,8 @@
 """Operations that nothing can interrupt, on threads that nobody has to wait for (S34).
 
 A name lookup, a TCP connect and a credential plugin go on until they are over. So they run
-on daemon threads of their own, and whoever needs a result waits for it in a way that can
-be ended. A result that nobody waits for any more is discarded.
+on daemon threads of their own, and a caller that needs a result waits for it in a way that
+can be ended. A result that nobody waits for any more is discarded.
 """
 
 from __future__ import annotations
@@ -12,23 +12,19 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dyninformer.errors import StoppedError
 from dyninformer.threads import Deadline, in_forked_child
 
+if TYPE_CHECKING:
+    from dyninformer.watching.sockets import Call
+
 T = TypeVar("T")
 
 
-class Waiter(Protocol):
-    """Who waits for a result, and may be told to stop waiting."""
-
-    def wait_for(self, result: Future[Any], /) -> None:
-        """Return when it is there; raise if the waiting has been ended."""
-
-
 @dataclass(slots=True, eq=False)
-class _Errand:
+class _Task:
     name: str
     operation: Callable[[], Any]
     discard: Callable[[Any], None]
@@ -36,7 +32,7 @@ class _Errand:
     waiters: int = 0
 
 
-class Errands:
+class BackgroundThreads:
     """Runs operations on at most ``most`` daemon threads at a time, in the order they came.
 
     A thread lives while there is something to do. Every method may be called from any
@@ -47,10 +43,10 @@ class Errands:
         self._name = name
         self._most = most
         self._lock = threading.RLock()  # guards all below
-        self._pending: deque[_Errand] = deque()
+        self._pending: deque[_Task] = deque()
         self._running: dict[str, str] = {}
         self._threads: dict[str, threading.Thread] = {}
-        self._shared: dict[str, _Errand] = {}
+        self._shared: dict[str, _Task] = {}
         self._numbers = set(range(1, most + 1))
         self._closed = False
         in_forked_child(
@@ -61,26 +57,26 @@ class Errands:
         self,
         name: str,
         operation: Callable[[], T],
-        waiter: Waiter,
+        call: Call,
         *,
         discard: Callable[[T], None] = lambda _: None,
         shared: bool = False,
     ) -> T:
-        """What ``operation`` returns or raises; or what the waiter raises, at once.
+        """What ``operation`` returns or raises; or what ``call`` raises when it is ended, at once.
 
-        With ``shared``, whoever comes while an operation of that name is under way waits
+        With ``shared``, a caller that comes while an operation of that name is under way waits
         for that one. ``discard`` gets a result that nobody waited for, on the thread that
         made it.
         """
-        errand = self._enter(name, operation, discard, shared=shared)
+        task = self._enter(name, operation, discard, shared=shared)
         try:
-            waiter.wait_for(errand.result)
+            call.wait_for(task.result)
         except BaseException:
-            self._leave(errand)
+            self._leave(task)
             raise
-        if errand.result.cancelled():
+        if task.result.cancelled():
             raise StoppedError(f"{self._name}: nothing is begun any more, it has been closed")
-        result: T = errand.result.result()
+        result: T = task.result.result()
         return result
 
     def under_way(self) -> list[str]:
@@ -103,8 +99,8 @@ class Errands:
             self._closed = True
             dropped = list(self._pending)
             self._pending.clear()
-        for errand in dropped:
-            errand.result.cancel()
+        for task in dropped:
+            task.result.cancel()
 
     # -- inside --------------------------------------------------------------------------
 
@@ -115,25 +111,25 @@ class Errands:
         discard: Callable[[Any], None],
         *,
         shared: bool,
-    ) -> _Errand:
+    ) -> _Task:
         with self._lock:
-            errand = self._shared.get(name) if shared else None
-            if errand is None:
-                errand = _Errand(name, operation, discard)
+            task = self._shared.get(name) if shared else None
+            if task is None:
+                task = _Task(name, operation, discard)
                 if self._closed:
-                    errand.result.cancel()
-                    return errand
+                    task.result.cancel()
+                    return task
                 if shared:
-                    self._shared[name] = errand
-                self._pending.append(errand)
+                    self._shared[name] = task
+                self._pending.append(task)
                 if self._numbers:
                     # Started under the lock, so that its number is its own from birth; the
                     # new thread only waits for the lock.
-                    self._start(errand)
-            errand.waiters += 1
-            return errand
+                    self._start(task)
+            task.waiters += 1
+            return task
 
-    def _start(self, errand: _Errand) -> None:
+    def _start(self, task: _Task) -> None:
         number = self._numbers.pop()
         name = self._name if self._most == 1 else f"{self._name} {number}"
         thread = threading.Thread(target=self._work, args=(number, name), name=name, daemon=True)
@@ -143,8 +139,8 @@ class Errands:
         except RuntimeError:  # no more threads, or the interpreter is ending
             del self._threads[name]
             self._numbers.add(number)
-            self._pending.remove(errand)
-            self._forget(errand)
+            self._pending.remove(task)
+            self._forget(task)
             raise
 
     def _work(self, number: int, thread: str) -> None:
@@ -155,44 +151,44 @@ class Errands:
                     self._threads.pop(thread, None)
                     self._numbers.add(number)
                     return
-                errand = self._pending.popleft()
-                if errand.waiters == 0:
-                    self._forget(errand)
+                task = self._pending.popleft()
+                if task.waiters == 0:
+                    self._forget(task)
                     continue
-                self._running[thread] = errand.name
-            self._perform(errand)
-            del errand  # it may hold a socket
+                self._running[thread] = task.name
+            self._perform(task)
+            del task  # it may hold a socket
 
-    def _perform(self, errand: _Errand) -> None:
+    def _perform(self, task: _Task) -> None:
         try:
-            outcome, error = errand.operation(), None
+            outcome, error = task.operation(), None
         except BaseException as raised:  # noqa: BLE001 - it is the waiter's to handle
             outcome, error = None, raised
         with self._lock:
-            # After this nobody can begin to wait for it, and nobody who waits can leave
+            # After this nothing can begin to wait for it, and no caller that waits can leave
             # without taking the result or being counted here.
-            self._forget(errand)
-            wanted = errand.waiters > 0
+            self._forget(task)
+            wanted = task.waiters > 0
             if error is not None:
-                errand.result.set_exception(error)
+                task.result.set_exception(error)
             else:
-                errand.result.set_result(outcome)
+                task.result.set_result(outcome)
         if error is None and not wanted:
-            errand.discard(outcome)
+            task.discard(outcome)
 
-    def _forget(self, errand: _Errand) -> None:
+    def _forget(self, task: _Task) -> None:
         """Under the lock: nobody can join it any more."""
-        if self._shared.get(errand.name) is errand:
-            del self._shared[errand.name]
+        if self._shared.get(task.name) is task:
+            del self._shared[task.name]
 
-    def _leave(self, errand: _Errand) -> None:
+    def _leave(self, task: _Task) -> None:
         with self._lock:
-            errand.waiters -= 1
+            task.waiters -= 1
             orphaned = (
-                errand.waiters == 0
-                and errand.result.done()
-                and not errand.result.cancelled()
-                and errand.result.exception() is None
+                task.waiters == 0
+                and task.result.done()
+                and not task.result.cancelled()
+                and task.result.exception() is None
             )
         if orphaned:  # the result came, and the waiter was ended before it could take it
-            errand.discard(errand.result.result())
+            task.discard(task.result.result())

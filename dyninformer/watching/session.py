@@ -1,4 +1,4 @@
-"""`Carrier`: carries out what the protocol wants, but for requests and for waiting.
+"""`Session`: carries out what the protocol wants, except requests and waits.
 
 Between the pure protocol and whatever moves bytes and time: a thread with sockets, or a
 simulation with neither. Bytes go in, the store is changed, and what is to be asked or
@@ -20,37 +20,46 @@ from dyninformer.store.receive import Received
 from dyninformer.store.relist import Relist, give_back_memory
 from dyninformer.store.store import Store
 from dyninformer.watching import protocol, requests
-from dyninformer.watching.answers import Answer, Batch, Crashed, Lost, Opened, PageEnd
-from dyninformer.watching.effects import (
+from dyninformer.watching.decode import (
+    DocumentReading,
+    ListReading,
+    Reading,
+    RevisionReading,
+    StreamReading,
+    is_json,
+    refusal,
+)
+from dyninformer.watching.requests import Request
+from dyninformer.watching.states import (
+    Absent,
+    Answer,
     Apply,
     Ask,
     AskDocument,
+    BackingOff,
+    Batch,
     Clear,
     Collect,
+    Crashed,
     Discard,
     Effects,
     Failed,
     ListPage,
+    Lost,
     Noted,
-    StreamState,
-    Swap,
-    Want,
-    WatchFrom,
-)
-from dyninformer.watching.list_reading import ListReading, RevisionReading
-from dyninformer.watching.reading import DocumentReading, Reading, StreamReading
-from dyninformer.watching.states import (
-    Absent,
-    BackingOff,
+    Opened,
+    PageEnd,
     Scope,
     State,
     Stopped,
+    StreamState,
+    Swap,
     Waiting,
+    Want,
+    WatchFrom,
     Watching,
 )
 from dyninformer.watching.status import InformerState, InformerStatus
-from dyninformer.watching.statuses import is_json, refusal
-from dyninformer.watching.transport import Request
 
 _logger = logging.getLogger(__name__)
 
@@ -81,12 +90,12 @@ def _ignore(*_: object) -> None:
     """Nobody wants to know."""
 
 
-class Carrier:
-    """One conversation. Every method is for one thread, but for `status`, `state` and `halt`.
+class Session:
+    """One scope, from start to stop.
 
-    ``asked`` is the request to make, None while there is nothing to ask; whoever makes it
-    tells what becomes of it, until ``asked`` is another one: then it is over, and whatever
-    of it is still to come is closed unread.
+    Every method is for one thread, except `status`, `state` and `halt`. ``asked`` is the request
+    to make, None while there is nothing to ask. The caller makes it and tells what becomes of it,
+    until ``asked`` is another one: then it is over, and what is still to come is closed unread.
     """
 
     def __init__(
@@ -113,9 +122,9 @@ class Carrier:
         self._on_failure = on_failure
         self._metrics = metrics
         self._reading: Reading = DocumentReading()
-        self._apart: Relist | None = None
+        self._relist: Relist | None = None
         self._begun: set[str] = set()  # the first keys of the pages of a list
-        self._expected: int | None = None  # objects of the state apart, once a page has told
+        self._expected: int | None = None  # objects of the new state, once a page has told
         self._halted = False
         self._contact: float | None = None
         self._since = clock.now()
@@ -156,7 +165,7 @@ class Carrier:
     def halt(self) -> None:
         """From any thread: of the part of a body that is being taken, take no more than now.
 
-        Who gives the parts stops doing so, and tells `Stop`.
+        The caller gives no more parts, and tells `Stop`.
         """
         self._halted = True
 
@@ -182,7 +191,7 @@ class Carrier:
             answer = self._looked_at(answer)
         before = self.state
         after, effects = protocol.step(before, answer, self._clock.now(), self._random)
-        # Who sees the new state, "synced" above all, must find the store as it says (S7).
+        # A thread that sees the new state, "synced" above all, must find the store so (S7).
         self._change_store(effects)
         self.state = after
         turned = type(after) is not type(before)
@@ -217,19 +226,19 @@ class Carrier:
     def status(self) -> InformerStatus:
         """How it stands; from any thread."""
         state = self.state
-        memory = state.memory
-        apart = self._apart
+        health = state.memory.health
+        relist = self._relist
         return InformerStatus(
             state=_shown(state),
-            synced=self.settled.memory.synced,
+            synced=self.settled.memory.position.synced,
             objects=len(self._store),
             untransformed=self._store.untransformed.count,
             untransformed_reason=self._store.untransformed.first,
-            listed=0 if apart is None else len(apart),
-            expected=None if apart is None else self._expected,
-            reason=memory.reason,
-            trouble=memory.trouble,
-            attempts=memory.attempts,
+            listed=0 if relist is None else len(relist),
+            expected=None if relist is None else self._expected,
+            reason=health.reason,
+            trouble=health.trouble,
+            attempts=health.attempts,
             since=_moment(self._since),
             last_contact=_moment(self._contact),
             next_try=_moment(protocol.due(state)),
@@ -249,7 +258,7 @@ class Carrier:
                 case Swap():
                     self._swap(effect)
                 case Discard():
-                    self._apart = None
+                    self._relist = None
                 case Clear():
                     store.clear(self.scope.namespace)
                 case _:
@@ -266,29 +275,29 @@ class Carrier:
                     pass
 
     def _swap(self, swap: Swap) -> None:
-        apart, self._apart = self._state_apart(), None
-        apart.swap(swap.first)
+        relist, self._relist = self._relist_begun(), None
+        relist.swap(swap.first)
         self._metrics.count("relists", self.scope.gvr, reason=swap.cause)
-        _logger.info("%s: %d objects listed (%s)", self.scope, len(apart), swap.cause)
+        _logger.info("%s: %d objects listed (%s)", self.scope, len(relist), swap.cause)
 
     def _looked_at(self, page: PageEnd) -> PageEnd:
         """Know how large the list will be, and whether it goes round in circles.
 
         Of each page one key is remembered, while the list is read.
         """
-        if page.remaining is not None and self._apart is not None:
-            self._expected = len(self._apart) + page.remaining
+        if page.remaining is not None and self._relist is not None:
+            self._expected = len(self._relist) + page.remaining
         repeats = page.first in self._begun
         self._begun.add(page.first)
         if not page.continue_:
             self._begun.clear()
         return replace(page, repeats=repeats)
 
-    def _state_apart(self) -> Relist:
-        if self._apart is None:
-            self._apart = self._store.relist(self.scope.namespace)
+    def _relist_begun(self) -> Relist:
+        if self._relist is None:
+            self._relist = self._store.relist(self.scope.namespace)
             self._expected = None
-        return self._apart
+        return self._relist
 
     def _ask(self, ask: Ask) -> None:
         want = ask.want
@@ -309,21 +318,21 @@ class Carrier:
             self._reading = RevisionReading()
 
     def _collect(self, collected: Collect) -> None:
-        apart = self._state_apart()
+        relist = self._relist_begun()
         added: list[Received] = []
         for type_, received in collected.events:
             if type_ == "DELETED":
-                apart.add(added)
+                relist.add(added)
                 added = []
-                apart.remove(received)
+                relist.remove(received)
             else:
                 added.append(received)
-        apart.add(added)
+        relist.add(added)
         for key in collected.unusable:
             if key is None:
-                apart.keep_all()
+                relist.keep_all()
             else:
-                apart.keep(key)
+                relist.keep(key)
 
     def _report(self, report: Failed | Noted) -> None:
         if isinstance(report, Noted):

@@ -12,11 +12,9 @@ from dyninformer.store.decide import Deltas
 from dyninformer.store.store import Store
 from dyninformer.testing import ManualClock
 from dyninformer.watching import protocol
-from dyninformer.watching.answers import Begin, Due
-from dyninformer.watching.carrier import Carrier
-from dyninformer.watching.effects import ListPage, WatchFrom
 from dyninformer.watching.reflector import SteadyClock
-from dyninformer.watching.states import Scope
+from dyninformer.watching.session import Session
+from dyninformer.watching.states import Begin, Due, ListPage, Scope, WatchFrom
 from dyninformer.watching.status import InformerState
 from tests.watching.readings import WIDGETS, bookmark, line, obj
 
@@ -24,16 +22,16 @@ JSON = {"Content-Type": "application/json"}
 
 
 class Watched:
-    """A carrier, and how it says that it stands whenever its store changes."""
+    """A session, and how it says that it stands whenever its store changes."""
 
     def __init__(self) -> None:
         self.store = Store(WIDGETS, on_changes=self.note)
-        self.carrier = Carrier(
+        self.session = Session(
             Scope(gvr=WIDGETS), self.store, clock=SteadyClock(), random=Random(1)
         )
         self.noted: list[tuple[int, bool, InformerState, str, str]] = []
-        self.carrier.tell(Begin())
-        assert self.carrier.accepts(200, JSON)
+        self.session.tell(Begin())
+        assert self.session.accepts(200, JSON)
 
     def note(self, changes: Deltas) -> None:
         """The store has changed, and nobody has been told yet."""
@@ -41,8 +39,8 @@ class Watched:
 
     def says(self) -> tuple[bool, InformerState, str, str]:
         """What any thread can see."""
-        status = self.carrier.status()
-        newest = protocol.newest(self.carrier.state)
+        status = self.session.status()
+        newest = protocol.newest(self.session.state)
         return status.synced, status.state, status.resource_version, newest
 
 
@@ -50,7 +48,7 @@ class Watched:
 def watched() -> Watched:
     """One whose streaming list is open, with an object in it."""
     made = Watched()
-    made.carrier.feed(line("ADDED", obj("a", "10")))
+    made.session.feed(line("ADDED", obj("a", "10")))
     return made
 
 
@@ -58,7 +56,7 @@ def test_s07_nobody_sees_the_first_state_before_the_store_has_it(watched: Watche
     """Neither that it is synced, nor its version."""
     before = watched.says()
     assert (before[0], before[2]) == (False, "")
-    watched.carrier.feed(bookmark("11", mark=True))
+    watched.session.feed(bookmark("11", mark=True))
     assert watched.noted == [(1, *before)]
     synced, state, version, newest = watched.says()
     assert (synced, state, version, newest) == (True, InformerState.WATCHING, "11", "11")
@@ -66,10 +64,10 @@ def test_s07_nobody_sees_the_first_state_before_the_store_has_it(watched: Watche
 
 def test_s07_nobody_sees_a_version_before_the_store_has_it(watched: Watched) -> None:
     """An event's."""
-    watched.carrier.feed(bookmark("11", mark=True))
+    watched.session.feed(bookmark("11", mark=True))
     before = watched.says()
     del watched.noted[:]
-    watched.carrier.feed(line("MODIFIED", obj("a", "12", spec={"x": 1})))
+    watched.session.feed(line("MODIFIED", obj("a", "12", spec={"x": 1})))
     assert watched.noted == [(1, *before)]
     assert watched.says()[2:] == ("12", "12")
 
@@ -87,42 +85,42 @@ def page(names: list[str], continue_: str) -> bytes:
 
 def turn_pages(
     store: Store, names_of: Callable[[int], list[str]], most: int, *, whole: bool = True
-) -> Carrier:
+) -> Session:
     """Answer a list with these pages, each with a token of its own, for a while, or to its end."""
     clock = ManualClock()
-    carrier = Carrier(
+    session = Session(
         Scope(gvr=WIDGETS, watch_list=False), store, clock=clock, random=Random(1)
     )  # fmt: skip
-    carrier.tell(Begin())
+    session.tell(Begin())
     for number in range(most):
-        assert carrier.asked is not None
-        assert isinstance(carrier.asked.want, ListPage)
-        carrier.accepts(200, JSON)
-        carrier.feed(page(names_of(number), f"token{number}" if number < most - whole else ""))
-        carrier.end()
+        assert session.asked is not None
+        assert isinstance(session.asked.want, ListPage)
+        session.accepts(200, JSON)
+        session.feed(page(names_of(number), f"token{number}" if number < most - whole else ""))
+        session.end()
         clock.advance(0.001)
-        if carrier.asked is None:
+        if session.asked is None:
             break
-    return carrier
+    return session
 
 
 def test_pages_that_go_round_in_circles_are_given_up() -> None:
     """Continue tokens that differ, and the same three pages again and again (S29)."""
     store = Store(WIDGETS)
-    carrier = turn_pages(store, lambda number: [f"w{number % 3}", "x"], 37_000)
-    status = carrier.status()
-    assert carrier.asked is None
+    session = turn_pages(store, lambda number: [f"w{number % 3}", "x"], 37_000)
+    status = session.status()
+    assert session.asked is None
     assert "does not end" in status.reason
     assert len(store) == 0
-    assert carrier.due is not None
+    assert session.due is not None
 
 
 def test_pages_of_one_item_each_are_a_list() -> None:
     """However many there are, none of them begins as another did (S25)."""
     store = Store(WIDGETS)
-    carrier = turn_pages(store, lambda number: [f"w{number}"], 300)
-    assert carrier.asked is not None
-    assert isinstance(carrier.asked.want, WatchFrom)
+    session = turn_pages(store, lambda number: [f"w{number}"], 300)
+    assert session.asked is not None
+    assert isinstance(session.asked.want, WatchFrom)
     assert len(store) == 300
 
 
@@ -130,16 +128,16 @@ def test_pages_of_one_item_each_are_a_list() -> None:
 def test_a_second_list_may_begin_as_the_first_one_did(whole: bool) -> None:
     """What is remembered of pages is remembered while one list is read, to its end or not."""
     store = Store(WIDGETS)
-    carrier = turn_pages(store, lambda number: [f"w{number}"], 100, whole=whole)
+    session = turn_pages(store, lambda number: [f"w{number}"], 100, whole=whole)
     if whole:
-        carrier.refuse(410, JSON, b'{"kind":"Status","code":410,"reason":"Expired"}')
+        session.refuse(410, JSON, b'{"kind":"Status","code":410,"reason":"Expired"}')
     else:
-        carrier.lose("it was cut")
+        session.lose("it was cut")
     for number in range(100):
-        if carrier.asked is None:
-            carrier.tell(Due())
-        assert carrier.asked is not None
-        carrier.accepts(200, JSON)
-        carrier.feed(page([f"w{number}"], f"token{number}"))
-        carrier.end()
-    assert carrier.asked is not None, carrier.status().reason
+        if session.asked is None:
+            session.tell(Due())
+        assert session.asked is not None
+        session.accepts(200, JSON)
+        session.feed(page([f"w{number}"], f"token{number}"))
+        session.end()
+    assert session.asked is not None, session.status().reason
