@@ -214,7 +214,7 @@ def test_what_was_found_is_believed_for_minutes() -> None:
 
 
 def test_many_who_ask_at_once_cost_one_look() -> None:
-    """One of them asks, the others take what he gets."""
+    """One of them asks, the others take what it gets."""
     answers = serving()
     everybody, release = threading.Barrier(9), threading.Event()
     document = answers.table["/api"]
@@ -379,7 +379,7 @@ def test_the_threads_of_the_old_form_end_with_it(source: Source) -> None:
 
 
 def test_stopping_ends_a_look_at_once(server: ApiServer, source: Source) -> None:
-    """Closing the source ends the request that waits, and who waits for it."""
+    """Closing the source ends the request that waits, and the threads that wait for it."""
     hole = server.faults.add(BlackHole(), path="/api")
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(discovery_of(source).resolve, "cert")
@@ -485,7 +485,7 @@ def test_all_who_come_meanwhile_share_one_answer() -> None:
 
 
 def test_an_error_is_shared_and_not_kept() -> None:
-    """The next one who asks has the work done anew."""
+    """The next caller has the work done anew."""
     single: SingleFlight[str, int] = SingleFlight()
 
     def fail() -> NoReturn:
@@ -497,7 +497,7 @@ def test_an_error_is_shared_and_not_kept() -> None:
 
 
 def test_an_interrupt_is_for_one_alone() -> None:
-    """Whoever waits for the interrupted one does the work in his place."""
+    """A thread that waits for the interrupted one does the work in its place."""
     single: SingleFlight[str, int] = SingleFlight()
     begun, go = threading.Event(), threading.Event()
 
