@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from dyninformer.options import IndexFunction
+from dyninformer.store.snapshot import matching
 from dyninformer.store.store import Store as Cache
 from dyninformer.types import Object, Objects
 
@@ -40,7 +41,7 @@ class Store:
 
     def list(self) -> Objects:
         """All objects, as they are at one moment."""
-        return [*self._store.view()]
+        return matching(self._store.view(), None, None)
 
     def list_keys(self) -> Texts:
         """All keys."""
@@ -89,11 +90,13 @@ class Indexer(Store):
             for value in self._store.values_of(name, obj)
             for key, payload in self._store.by_index(name, value)
         }
-        return [self._store.codec.decode(payload) for payload in keys.values()]
+        return self._store.codec.decode_all(keys.values())
 
     def by_index(self, name: str, value: str) -> Objects:
         """The objects under a value of the index."""
-        return [self._store.codec.decode(found) for _, found in self._store.by_index(name, value)]
+        return self._store.codec.decode_all(
+            [entry for _, entry in self._store.by_index(name, value)]
+        )
 
     def index_keys(self, name: str, value: str) -> Texts:
         """The keys under a value of the index."""

@@ -105,18 +105,11 @@ class GenericLister:
         any field can be selected on. For large caches prefer iteration: it decodes one
         object at a time.
         """
-        return [*matching(self._view(None), selector, field_selector)]
+        return matching(self._view(None), selector, field_selector)
 
     def by_index(self, index: str, value: str, *, shared: bool = False) -> Objects:
         """The objects that an index has under ``value``, as they were at one moment."""
-        if self._fresh:
-            self._look_whether_synced()
-        entries = self._store.by_index(index, value)
-        if shared:
-            shared_of = self._store.shared_of
-            return [shared_of(key, payload) for key, payload in entries]
-        decode = self._store.codec.decode
-        return [decode(payload) for _, payload in entries]
+        return self._by_index(index, value, None, shared)
 
     def by_namespace(self, namespace: str) -> GenericNamespaceLister:
         """The same reads, of one namespace."""
@@ -167,6 +160,15 @@ class GenericLister:
     def _private(self, key: str) -> Object | None:
         payload = self._store.get(key)
         return None if payload is None else self._store.codec.decode(payload)
+
+    def _by_index(self, index: str, value: str, namespace: str | None, shared: bool) -> Objects:
+        if self._fresh:
+            self._look_whether_synced()
+        entries = self._store.by_index(index, value, namespace)
+        if shared:
+            shared_of = self._store.shared_of
+            return [shared_of(key, entry) for key, entry in entries]
+        return self._store.codec.decode_all([entry for _, entry in entries])
 
     def _view(self, namespace: str | None) -> View:
         if self._fresh:
@@ -234,7 +236,7 @@ class GenericNamespaceLister:
         self, selector: Selector | None = None, *, field_selector: Selector | None = None
     ) -> Objects:
         """The namespace's objects, or those that the selectors match, at one moment."""
-        return [*matching(self._view(), selector, field_selector)]
+        return matching(self._view(), selector, field_selector)
 
     @overload
     def get(self, name: str, *, shared: bool = False) -> Object: ...
@@ -252,8 +254,8 @@ class GenericNamespaceLister:
 
     def by_index(self, index: str, value: str, *, shared: bool = False) -> Objects:
         """The namespace's objects that an index has under ``value``."""
-        found = self._lister.by_index(index, value, shared=shared)
-        return [obj for obj in found if obj["metadata"].get("namespace") == self._namespace]
+        found = self._lister._by_index  # noqa: SLF001 - two halves of one thing
+        return found(index, value, self._namespace, shared)
 
     def keys(self) -> Names:
         """The keys of the namespace's objects, ``namespace/name`` each."""

@@ -178,6 +178,30 @@ def test_an_index_finds_what_has_the_value(lister: GenericLister) -> None:
         lister.by_index("nope", "x")
 
 
+class Counting(Codec):
+    """A codec that counts what it decodes."""
+
+    decoded = 0
+
+    def decode(self, entry: bytes) -> dict[str, Any]:
+        """Decode, and count."""
+        self.decoded += 1
+        return super().decode(entry)
+
+
+@pytest.mark.parametrize(("index", "value"), [("issuer", "ca"), ("namespace", "prod")])
+def test_of_an_index_only_the_objects_of_the_namespace_are_decoded(index: str, value: str) -> None:
+    """A namespace that is the beginning of another one's name is told apart from it."""
+    codec = Counting()
+    store = Store(CERTIFICATES, codec=codec, indexers={"issuer": ".spec.issuerRef.name"})
+    filled(store, *(certificate(space, "a") for space in ("prod", "prod-2", "test")))
+    lister = GenericLister(store, lambda: True)
+    found = lister.by_namespace("prod").by_index(index, value)
+    assert [obj["metadata"]["namespace"] for obj in found] == ["prod"]
+    assert codec.decoded == 1
+    assert lister.by_namespace("other").by_index(index, value) == []
+
+
 class Interrupting(Codec):
     """A codec that does something else when it is first asked to decode."""
 

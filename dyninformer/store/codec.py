@@ -19,8 +19,9 @@ from dyninformer.errors import JSONPathError
 from dyninformer.jsonpath import JSONPath, PathIndex, Projection
 from dyninformer.jsonpath.compiling import UNFIT, compiled
 from dyninformer.jsonpath.json_bytes import decoded
+from dyninformer.store.collector import made_at_once
 from dyninformer.threads import in_forked_child
-from dyninformer.types import Object
+from dyninformer.types import Object, Objects
 
 Result = TypeVar("Result")
 
@@ -119,6 +120,10 @@ class Codec:
     def decode(self, entry: Entry) -> Object:
         """An entry as a new dict, which is the caller's own."""
         return read(self.plain(entry))
+
+    def decode_all(self, entries: Iterable[Entry]) -> Objects:
+        """`decode` for each of many, in less time: see `collector`."""
+        return made_at_once(lambda: [*map(self.decode, entries)])
 
     def identity(self, entry: Entry) -> Identity:
         """The uid and version that the server gave the object."""

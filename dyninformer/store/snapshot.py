@@ -12,7 +12,8 @@ from dyninformer.jsonpath.path import Projection
 from dyninformer.resource import GroupVersionResource
 from dyninformer.selectors import FieldSelector, LabelSelector, escape_field_value
 from dyninformer.store.codec import Codec, Entry
-from dyninformer.types import Key, Keys, Object
+from dyninformer.store.collector import made_at_once
+from dyninformer.types import Key, Keys, Object, Objects
 
 if TYPE_CHECKING:
     import pandas
@@ -74,16 +75,17 @@ class View:
 # Selections decode only what the selectors look at.
 
 
-def matching(
-    view: View, selector: Selector | None, field_selector: Selector | None
-) -> Iterator[Object]:
+def matching(view: View, selector: Selector | None, field_selector: Selector | None) -> Objects:
     """The objects that both selectors match, each decoded for the caller alone.
 
-    Raises SelectorError at once for a selector that cannot be read.
+    Raises SelectorError for a selector that cannot be read.
     """
     labels = LabelSelector.parse(_label_selector_text(selector))
     fields = FieldSelector.parse(_field_selector_text(field_selector))
-    return _chosen(view, labels, fields, _looked_at(fields)) if labels or fields else iter(view)
+    if not labels and not fields:
+        return made_at_once(lambda: [*view])
+    projection = _looked_at(fields)
+    return made_at_once(lambda: [*_chosen(view, labels, fields, projection)])
 
 
 def _label_selector_text(selector: Selector | None) -> str:

@@ -173,13 +173,18 @@ class Store:
 
     # Indexes. An unknown name is UnknownIndexError.
 
-    def by_index(self, name: str, value: str) -> KeyedEntries:
-        """Keys and entries under an index value."""
+    def by_index(self, name: str, value: str, namespace: str | None = None) -> KeyedEntries:
+        """Keys and entries under an index value, of one namespace or of all."""
         entries = self.entries
         with self.lock:
             if name == NAMESPACE:
+                if namespace not in (None, value):
+                    return []
                 return list(entries.by_namespace.get(value, {}).items())
             keys = self._index(name).keys(value)
+            if namespace is not None:
+                inside = f"{namespace}/"
+                keys = [key for key in keys if key.startswith(inside)]
             found = [(key, entries.get(key)) for key in keys]
         return [(key, entry) for key, entry in found if entry is not None]
 
