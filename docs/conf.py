@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _FRONT = "README"
-_PAGES = ("resources", "paths", "cli", "testing", "differences", "semantics", "reference")
+_PAGES = (
+    "resources", "paths", "cli", "testing", "differences", "semantics", "architecture", "reference"
+)  # fmt: skip
 _ABOUT = ("examples/README", "benchmarks/RESULTS", "CHANGELOG", "CONTRIBUTING", "SECURITY")
 
 project = "dyninformer"
