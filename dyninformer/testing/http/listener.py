@@ -55,9 +55,9 @@ class Listener:
         self._frames = Frames()
         self._sock = _bound(port)
         self._listening = False
-        self._greetings: dict[asyncio.Task[None], socket.socket] = {}
+        self._handshakes: dict[asyncio.Task[None], socket.socket] = {}
         self._wires: set[Wire] = set()
-        self._alone = asyncio.Event()
+        self._all_gone = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], Wire] = {}
         self.port: int = self._sock.getsockname()[1]
         """The port's number."""
@@ -102,15 +102,15 @@ class Listener:
 
     async def drop_connections(self) -> None:
         """End every connection at once, without a goodbye, and return when they are gone."""
-        greetings = tuple(self._greetings)
-        for task in greetings:
+        handshakes = tuple(self._handshakes)
+        for task in handshakes:
             task.cancel()
-        await asyncio.gather(*greetings, return_exceptions=True)
+        await asyncio.gather(*handshakes, return_exceptions=True)
         self.sever()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._wires:
-            self._alone.clear()
-            await self._alone.wait()
+            self._all_gone.clear()
+            await self._all_gone.wait()
 
     async def close(self) -> None:
         """Give the port back, and end every connection. Idempotent."""
@@ -133,18 +133,18 @@ class Listener:
                 self._loop.call_later(_EXHAUSTED_SECONDS, self._accept_again)
                 return
             sock.setblocking(False)
-            task = self._loop.create_task(self._greet(sock))
-            self._greetings[task] = sock
-            task.add_done_callback(self._greeted)
+            task = self._loop.create_task(self._take(sock))
+            self._handshakes[task] = sock
+            task.add_done_callback(self._taken)
 
     def _accept_again(self) -> None:
         if self._listening:
             self._loop.add_reader(self._sock, self._accept)
 
-    async def _greet(self, sock: socket.socket) -> None:
+    async def _take(self, sock: socket.socket) -> None:
         """From an accepted socket to a connection, through the handshake of TLS if there is one."""
         if self._tls is not None and await self._first_byte(sock) != _TLS_HANDSHAKE:
-            await self._turn_away(sock)
+            await self._refuse_plain_http(sock)
             return
         await self._loop.connect_accepted_socket(
             lambda: Wire(self._connected, self._lost),
@@ -165,7 +165,7 @@ class Listener:
             self._loop.remove_reader(sock)
         return sock.recv(1, socket.MSG_PEEK)
 
-    async def _turn_away(self, sock: socket.socket) -> None:
+    async def _refuse_plain_http(self, sock: socket.socket) -> None:
         """Tell a client that speaks no TLS, in words that it can read."""
         with sock, contextlib.suppress(TimeoutError, OSError):
             async with asyncio.timeout(_GOODBYE_SECONDS):
@@ -174,8 +174,8 @@ class Listener:
                 while await self._loop.sock_recv(sock, 1 << 16):
                     pass
 
-    def _greeted(self, task: asyncio.Task[None]) -> None:
-        sock = self._greetings.pop(task)
+    def _taken(self, task: asyncio.Task[None]) -> None:
+        sock = self._handshakes.pop(task)
         if task.cancelled() or task.exception() is not None:
             sock.close()  # the end of the server, or no TLS, or no trust, or a client that has left
 
@@ -189,7 +189,7 @@ class Listener:
     def _lost(self, wire: Wire) -> None:
         self._wires.discard(wire)
         if not self._wires:
-            self._alone.set()
+            self._all_gone.set()
 
 
 def _bound(port: int) -> socket.socket:

@@ -17,7 +17,7 @@ from uuid import uuid4
 import h11
 
 from dyninformer.testing.http import websocket
-from dyninformer.testing.http.wire import Limits, Wire
+from dyninformer.testing.http.wire import Limits, Wire, do_nothing
 from dyninformer.testing.messages import (
     AnswerPlan,
     AnyStream,
@@ -189,7 +189,7 @@ class Sender:
             return self._end() if ending is Ending.CLEAN else ending
         finally:
             alarm.set(None)
-            self._wire.on_gone = _nobody
+            self._wire.on_gone = do_nothing
             stream.close()
 
     async def _websocket(self, plan: AnswerPlan, lines: SendLines, wake: asyncio.Event) -> Ending:
@@ -347,7 +347,3 @@ def _first(pieces: Iterable[bytes], limit: int) -> Iterator[bytes]:
 
 def _as_it_is(data: bytes) -> bytes:
     return data
-
-
-def _nobody() -> None:
-    """No one waits for the client to go."""

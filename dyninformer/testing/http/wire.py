@@ -40,8 +40,8 @@ _OUTBOX_LIMIT = 1 << 18
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, for no time: close() sends RST
 
 
-def _nobody() -> None:
-    """No one waits for the client to go."""
+def do_nothing() -> None:
+    """What is called when the client goes and nothing waits for that."""
 
 
 class Wire(asyncio.Protocol):
@@ -62,7 +62,7 @@ class Wire(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._transport: asyncio.Transport
-        self.on_gone: Callable[[], None] = _nobody
+        self.on_gone: Callable[[], None] = do_nothing
         """Called when the client has closed its side, or all of it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
