@@ -21,7 +21,7 @@ from dyninformer.watching.states import Begin, CrdSeen, Due, ListPage, Scope
 
 
 class SimulatedReflector:
-    """One conversation with an `InProcessServer`, moved on by `run`.
+    """One talk with an `InProcessServer`, moved on by `run`.
 
     ``random`` decides how the bytes are cut on their way, and what the protocol leaves to
     chance. ``crd_seen``, when given, is the CRD watch as it stands: `news` tells of it.

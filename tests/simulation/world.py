@@ -372,12 +372,17 @@ class World:
     def live(self, steps: int) -> None:
         """So many things happen, with some time between them."""
         happenings = [
-            *[self.write] * 8, *[self.write_several] * 3, *[self.break_something] * 8,
-            self.compact, self.restart, self.change_schema, self.drop_crd,
+            *[self.write] * 8,
+            *[self.write_several] * 3,
+            *[self.break_something] * 8,
+            self.compact,
+            self.restart,
+            self.change_schema,
+            self.drop_crd,
             *([self.bury_crd] if self.random.random() < 0.3 else []),
             *([self.restore] if self.random.random() < 0.2 else []),
             *([self.restore_unseen] if self.sees_crds and self.random.random() < 0.2 else []),
-        ]  # fmt: skip
+        ]
         self.begin()
         for _ in range(steps):
             self.random.choice(happenings)()

@@ -1,1 +1,1 @@
-"""Tests of the conversation with the API server."""
+"""Tests of what is asked of the API server, and what is made of its answers."""

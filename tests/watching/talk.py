@@ -1,4 +1,4 @@
-"""A conversation of the pure protocol, said answer by answer."""
+"""The pure protocol, spoken to answer by answer."""
 
 from __future__ import annotations
 
@@ -149,6 +149,6 @@ class Talk:
 
 
 def lister(**fields: object) -> Talk:
-    """A conversation whose server knows no streaming lists."""
+    """A talk with a server that knows no streaming lists."""
     scope = replace(Scope(gvr=WIDGETS, watch_list=False), **fields)  # type: ignore[arg-type]
     return Talk(scope=scope)

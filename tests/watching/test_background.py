@@ -59,7 +59,7 @@ def background(most: int) -> Iterator[BackgroundThreads]:
 
 
 def test_a_shared_task_is_run_once_for_all_who_want_it() -> None:
-    """Who comes while it is under way gets its result; who comes later has it run anew."""
+    """A caller that comes while it is under way gets its result; a later one has it run anew."""
     gate = Gate()
     with background(most=4) as found:
         tasks = [
@@ -93,7 +93,7 @@ def test_so_many_tasks_run_at_a_time_and_no_more() -> None:
 
 
 def test_a_result_that_nobody_waits_for_is_discarded() -> None:
-    """Once, whether it comes before or after the one who wanted it was ended."""
+    """Once, whether it comes before or after the caller that wanted it was ended."""
     for _ in range(50):
         gate, call, discarded = Gate(), Call(Wires()), list[str]()
         with background(most=1) as found:

@@ -399,7 +399,7 @@ def test_a_reply_that_is_let_go_gives_its_connection_back(server: ApiServer, mak
     eventually(lambda: open_sockets() == sockets)
 
 
-def test_a_conversation_ends_alone(server: ApiServer, make: Make) -> None:
+def test_a_channel_ends_alone(server: ApiServer, make: Make) -> None:
     """Another one through the same client goes on."""
     source = make(server.client())
     one, other = source.channel(), source.channel()
@@ -460,8 +460,12 @@ def test_s22_a_fork_closes_the_childs_connections_and_leaves_the_parents() -> No
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
-        cwd=root, timeout=60, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=root,
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -669,7 +673,7 @@ def test_a_kubeconfig_that_cannot_be_read_any_more_is_told(
 
 
 def test_the_callers_own_refresh_is_run_for_each_request(secure: ApiServer, make: Make) -> None:
-    """On the copy of his Configuration; his own keeps the token it had."""
+    """On the copy of their Configuration; the original keeps the token it had."""
     dynamic = secure.client(token="old")
     configuration = dynamic.client.configuration
     given = []
@@ -754,8 +758,13 @@ def test_what_the_callers_client_sends_is_sent(server: ApiServer, make: Make) ->
         whole(source.list(Request("/apis", [("a", "b c"), ("labelSelector", "x in (y,z)")])))
     head = seen[0].decode().lower()
     assert head.startswith("get /apis?a=b")
-    for line in ("impersonate-user: jane", "user-agent: mine/1", "cookie: crumb=1",
-                 "authorization: bearer sesame", "accept-encoding: identity"):  # fmt: skip
+    for line in (
+        "impersonate-user: jane",
+        "user-agent: mine/1",
+        "cookie: crumb=1",
+        "authorization: bearer sesame",
+        "accept-encoding: identity",
+    ):
         assert line in head
 
 

@@ -37,8 +37,11 @@ def test_a_dynamic_client_an_api_client_and_a_kubeconfig_all_do(
         dynamic = each.client()
         nowhere.setenv("KUBECONFIG", str(each.kubeconfig()))
         for source in (
-            make(dynamic), make(dynamic.client), make(kubeconfig=each.kubeconfig()), make()
-        ):  # fmt: skip
+            make(dynamic),
+            make(dynamic.client),
+            make(kubeconfig=each.kubeconfig()),
+            make(),
+        ):
             reply = source.list(LIST)
             assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
             assert names(whole(reply)) == ["a"]

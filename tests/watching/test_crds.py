@@ -1,4 +1,4 @@
-"""One watch tells who cares that CRDs come, change and go, and says whether it can be relied on."""
+"""One watch tells its subscribers of CRDs, and says whether it can be relied on."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_crd_that_comes_changes_and_goes_is_told(server: ApiServer, watch: Crd
 def test_who_asked_for_no_crd_in_particular_is_told_of_each(
     server: ApiServer, watch: CrdWatch
 ) -> None:
-    """As whoever follows a pattern needs it; and no more after unsubscribing."""
+    """As a follower of a pattern needs it; and no more after unsubscribing."""
     told = Told()
     unsubscribe = watch.subscribe(told)
     eventually(lambda: watch.available and told.times == 1)

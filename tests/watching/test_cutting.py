@@ -203,12 +203,20 @@ def test_a_cut_that_is_no_json_is_mended_by_the_parser(line: bytes) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        b"garbage", b"{}", b"[]", b"null", b'"text"', b'{"type":"ADDED"}', b'{"object":{}}',
-        b'{"type":1,"object":{}}', b'{"type":"ADDED","object":{"a":}}',
-        b'{"type":"ADDED","object":{}', b'{"type":"ADDED","object":{}}}',
+        b"garbage",
+        b"{}",
+        b"[]",
+        b"null",
+        b'"text"',
+        b'{"type":"ADDED"}',
+        b'{"object":{}}',
+        b'{"type":1,"object":{}}',
+        b'{"type":"ADDED","object":{"a":}}',
+        b'{"type":"ADDED","object":{}',
+        b'{"type":"ADDED","object":{}}}',
         b"[" * 5000 + b"]" * 5000,
     ],
-)  # fmt: skip
+)
 def test_what_is_no_event_is_refused(line: bytes) -> None:
     """With the parser's complaint."""
     with pytest.raises(BrokenFrameError, match="a line of"):
@@ -328,15 +336,25 @@ def test_a_list_may_have_no_items(on_trust: bool, body: bytes) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"<html>no</html>", b"[]", b"{}", b"null", b'{"kind":"Status","code":1}',
-        b'{"kind":"WidgetList","items":[{"a":1},]}', b'{"kind":"WidgetList","items":[,{"a":1}]}',
-        b'{"kind":"WidgetList","items":[{"a":1}{"b":1}]}', b'{"kind":"WidgetList","items":[}]}',
-        b'{"kind":"WidgetList","items":[{"a":1}]}}', b'{"kind":"WidgetList","items":[{"a":]}',
-        b'{"kind":"WidgetList","items":{"a":1}}', b'{"kind":"WidgetList","items":[{"a":1}],}',
-        b'{"kind":"WidgetList","items":[[}]]}', b'{"kind":5,"items":[]}',
+        b"",
+        b"<html>no</html>",
+        b"[]",
+        b"{}",
+        b"null",
+        b'{"kind":"Status","code":1}',
+        b'{"kind":"WidgetList","items":[{"a":1},]}',
+        b'{"kind":"WidgetList","items":[,{"a":1}]}',
+        b'{"kind":"WidgetList","items":[{"a":1}{"b":1}]}',
+        b'{"kind":"WidgetList","items":[}]}',
+        b'{"kind":"WidgetList","items":[{"a":1}]}}',
+        b'{"kind":"WidgetList","items":[{"a":]}',
+        b'{"kind":"WidgetList","items":{"a":1}}',
+        b'{"kind":"WidgetList","items":[{"a":1}],}',
+        b'{"kind":"WidgetList","items":[[}]]}',
+        b'{"kind":5,"items":[]}',
         b'{"kind":"WidgetList","items":[{"a":1}],"odd":' + b"[" * 3000 + b"]" * 3000 + b"}",
     ],
-)  # fmt: skip
+)
 @either
 def test_a_body_that_is_no_list_is_refused(on_trust: bool, body: bytes) -> None:
     """Whole or byte by byte."""
@@ -488,10 +506,17 @@ def test_content_is_handed_on_before_its_chunk_is_complete() -> None:
 @pytest.mark.parametrize(
     "sent",
     [
-        b"xyz\r\n", b"\r\n\r\n", b"-5\r\n", b"3\r\nabcdef\r\n", b"3\r\nabc\n\n3\r\n", b"1_0\r\n",
-        b"<html>\r\n", b"5" * 70_000, b"0\r\n" + b"x" * 70_000,
+        b"xyz\r\n",
+        b"\r\n\r\n",
+        b"-5\r\n",
+        b"3\r\nabcdef\r\n",
+        b"3\r\nabc\n\n3\r\n",
+        b"1_0\r\n",
+        b"<html>\r\n",
+        b"5" * 70_000,
+        b"0\r\n" + b"x" * 70_000,
     ],
-)  # fmt: skip
+)
 def test_what_is_not_chunked_is_refused(sent: bytes) -> None:
     """And not taken for content."""
     dechunker = Dechunker()

@@ -273,9 +273,11 @@ def test_what_is_nested_without_end_is_an_event_of_nothing_or_a_broken_frame(kin
 def listed(*items: Object, kind: str = "WidgetList", **metadata: str) -> bytes:
     """The body of a list."""
     body = {
-        "kind": kind, "apiVersion": "ex.io/v1",
-        "metadata": {"resourceVersion": "20", **metadata}, "items": items,
-    }  # fmt: skip
+        "kind": kind,
+        "apiVersion": "ex.io/v1",
+        "metadata": {"resourceVersion": "20", **metadata},
+        "items": items,
+    }
     return json.dumps(body, separators=(",", ":")).encode()
 
 
@@ -398,7 +400,7 @@ def test_whatever_a_list_is_it_makes_batches(data: bytes) -> None:
 
 
 def test_many_items_that_cannot_be_used_come_in_several_batches() -> None:
-    """So that whoever takes them can stop in between (S34); each is counted once."""
+    """So that the thread that takes them can stop in between (S34); each is counted once."""
     body = b'{"kind":"WidgetList","metadata":{"resourceVersion":"2"},"items":[' + b"0," * 30_000
     reading = ListReading(Store(WIDGETS), "widgets.v1.ex.io")
     batches = feed(reading, body + b"0]}")
@@ -409,10 +411,13 @@ def test_many_items_that_cannot_be_used_come_in_several_batches() -> None:
 
 BUSY = json.dumps(
     {
-        "kind": "Status", "message": "busy", "reason": "TooManyRequests", "code": 429,
+        "kind": "Status",
+        "message": "busy",
+        "reason": "TooManyRequests",
+        "code": 429,
         "details": {"name": "x", "retryAfterSeconds": 1},
     }
-).encode()  # fmt: skip
+).encode()
 
 
 def test_a_status_is_read() -> None:

@@ -45,8 +45,10 @@ def resources(*names: str, namespaced: bool = True) -> Document:
 
 def crd(scope: str = "Namespaced", served: bool = True, **conditions: str) -> Document:
     """The CRD of widgets."""
-    spec = {"scope": scope, "versions": [{"name": "v1", "served": served}, {"name": "v2",
-            "served": True}]}  # fmt: skip
+    spec = {
+        "scope": scope,
+        "versions": [{"name": "v1", "served": served}, {"name": "v2", "served": True}],
+    }
     found: list[dict[str, Any]] = [
         {"type": kind, "status": status, "message": "names clash"}
         for kind, status in conditions.items()

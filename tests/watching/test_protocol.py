@@ -78,13 +78,14 @@ DOCUMENTS = st.sampled_from(
     [
         Document({"kind": "CustomResourceDefinition", "spec": {"versions": None}}),
         Document({"kind": "APIGroupList", "groups": []}),
-        Document({"kind": "APIGroupList", "groups": [None, {"versions": [{"groupVersion":
-                  "ex.io/v1"}]}]}),
+        Document(
+            {"kind": "APIGroupList", "groups": [None, {"versions": [{"groupVersion": "ex.io/v1"}]}]}
+        ),
         Document({"kind": "APIResourceList", "resources": [{"name": "widgets"}]}),
         Document({"kind": "APIResourceList", "resources": []}),
         Document(),
     ]
-)  # fmt: skip
+)
 ANSWERS: st.SearchStrategy[Answer] = st.one_of(
     st.just(Opened()),
     st.just(Opened()),
@@ -104,12 +105,12 @@ SAID = st.lists(st.tuples(ANSWERS, PAUSES), max_size=150)
 
 @given(SAID, st.booleans(), st.integers(0, 99))
 @settings(max_examples=150, deadline=None)
-def test_whatever_is_answered_the_conversation_keeps_its_promises(
+def test_whatever_is_answered_the_protocol_keeps_its_promises(
     said: list[tuple[Answer, float]], streams: bool, seed: int
 ) -> None:
     """Something is always asked or waited for; effects fit the state they come from."""
     talk = Talk(seed=seed, scope=Scope(gvr=WIDGETS, watch_list=streams)).begin()
-    apart = False
+    building = False
     for answer, pause in said:
         talk.wait(pause)
         before, held = talk.state, protocol.newest(talk.state)
@@ -121,13 +122,13 @@ def test_whatever_is_answered_the_conversation_keeps_its_promises(
                 assert isinstance(before, Watching)
             if isinstance(effect, Collect):
                 assert isinstance(before, Streaming | Listing)
-                apart = True
+                building = True
             if isinstance(effect, Swap | Discard):
-                apart = False
+                building = False
         if not isinstance(state, Streaming | Listing):
-            assert not apart, "a state apart outlives what it was read from"
+            assert not building, "a new state outlives what it was read from"
         if isinstance(state, Listing) and not state.version:
-            assert not apart or before is state or isinstance(before, Listing)
+            assert not building or before is state or isinstance(before, Listing)
         went_back = versions.older(protocol.newest(state), held)
         assert not went_back or any(isinstance(each, Noted | Clear) for each in effects)
 
@@ -233,7 +234,7 @@ def test_a_stop_throws_the_state_apart_away() -> None:
     assert talk.say(Stop()) == (Discard(),)
 
 
-def test_the_same_answers_with_the_same_chance_are_the_same_conversation() -> None:
+def test_the_same_answers_with_the_same_chance_are_the_same_talk() -> None:
     """It is a pure function."""
 
     def talked() -> list[object]:
@@ -315,7 +316,7 @@ def test_the_watch_goes_on_from_the_version_of_the_mark() -> None:
     ],
 )
 def test_a_stream_cut_before_its_mark_is_thrown_away(end: Ended | Lost | Batch) -> None:
-    """The state apart with it; the next try comes after a wait."""
+    """The new state with it; the next try comes after a wait."""
     talk = Talk().begin()
     talk.say(Opened())
     talk.say(Batch(events=events("5"), version="5"))
@@ -412,9 +413,18 @@ def test_other_refusals_are_no_refusal_of_streaming_lists(code: int) -> None:
 
 @pytest.mark.parametrize(
     ("objects", "failed", "taken"),
-    [(1, 1, False), (2, 1, True), (2, 2, False), (3, 1, True), (3, 2, False), (39, 2, False),
-     (40, 2, True), (40, 3, False), (0, 0, True)],
-)  # fmt: skip
+    [
+        (1, 1, False),
+        (2, 1, True),
+        (2, 2, False),
+        (3, 1, True),
+        (3, 2, False),
+        (39, 2, False),
+        (40, 2, True),
+        (40, 3, False),
+        (0, 0, True),
+    ],
+)
 def test_a_first_state_may_lack_one_object_or_one_in_twenty(
     objects: int, failed: int, taken: bool
 ) -> None:
@@ -1007,8 +1017,10 @@ def watching(talk: Talk | None = None) -> Talk:
 
 def test_the_timeout_of_a_watch_is_between_200_and_240_seconds() -> None:
     """Jittered (S26)."""
-    timeouts = {watching(Talk(seed=seed, scope=lister().memory.scope)).want(WatchFrom).timeout
-                for seed in range(50)}  # fmt: skip
+    timeouts = {
+        watching(Talk(seed=seed, scope=lister().memory.scope)).want(WatchFrom).timeout
+        for seed in range(50)
+    }
     assert min(timeouts) >= 200
     assert max(timeouts) <= 240
     assert len(timeouts) > 10
@@ -1102,7 +1114,7 @@ def test_an_early_end_with_the_same_generation_is_followed_by_a_watch() -> None:
 
 
 def test_blind_for_crds_an_early_end_is_followed_by_a_list_at_most_once_in_ten_minutes() -> None:
-    """Who may not watch CRDs cannot know (S27)."""
+    """A user that may not watch CRDs cannot know (S27)."""
     talk = watching()
     early_end(talk)
     talk.want(ListPage)
@@ -1331,7 +1343,7 @@ def test_refused_credentials_are_read_anew_at_once_and_then_with_each_try() -> N
 def test_after_refused_credentials_an_answer_that_is_not_good_has_them_read_anew(
     then: Lost,
 ) -> None:
-    """A plugin may fail, and whoever shows no credentials is forbidden everything (S28)."""
+    """A plugin may fail, and a client that shows no credentials is forbidden everything (S28)."""
     talk = lister().begin().list("10")
     talk.say(refused(401))
     talk.say(then)

@@ -10,7 +10,7 @@ from tests.watching.talk import PODS, Talk, refused
 
 
 def listing(scope: Scope | None = None) -> Talk:
-    """A conversation whose first answer is due, to a list that is no stream."""
+    """A talk whose first answer is due, to a list that is no stream."""
     return Talk(scope=scope or Scope(gvr=PODS, watch_list=False)).begin()
 
 

@@ -187,9 +187,12 @@ def test_a_failure_handler_that_raises_harms_nobody(
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(1)])
 def test_an_error_that_nobody_expected_ends_no_reflector(
-    server: ApiServer, store: Store, make: Make, caplog: pytest.LogCaptureFixture,
+    server: ApiServer,
+    store: Store,
+    make: Make,
+    caplog: pytest.LogCaptureFixture,
     error: BaseException,
-) -> None:  # fmt: skip
+) -> None:
     """It is logged, shown in the status, told to the handler, and all is read anew after a wait."""
     failures: list[Exception] = []
     armed = threading.Event()
@@ -420,7 +423,7 @@ def test_a_transform_that_raises_on_much_fails_the_first_sync_until_it_is_mended
 def test_a_fault_of_the_library_itself_is_logged_and_tried_again(
     make: Make, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The thread does not die of it, and its answer is over, whoever keeps the traceback."""
+    """The thread does not die of it, and its answer is over, even if the traceback is kept."""
     store.on_changes = _Once(ValueError("a bug"))
     reflector = make()
     until(lambda: reflector.synced)

@@ -88,9 +88,7 @@ def turn_pages(
 ) -> Session:
     """Answer a list with these pages, each with a token of its own, for a while, or to its end."""
     clock = ManualClock()
-    session = Session(
-        Scope(gvr=WIDGETS, watch_list=False), store, clock=clock, random=Random(1)
-    )  # fmt: skip
+    session = Session(Scope(gvr=WIDGETS, watch_list=False), store, clock=clock, random=Random(1))
     session.tell(Begin())
     for number in range(most):
         assert session.asked is not None

@@ -23,8 +23,13 @@ def status(state: InformerState, **fields: object) -> InformerStatus:
 def test_the_states_are_the_words_of_the_documentation() -> None:
     """A member is its text."""
     assert [str(each) for each in InformerState] == [
-        "waiting", "listing", "watching", "backing-off", "absent", "stopped",
-    ]  # fmt: skip
+        "waiting",
+        "listing",
+        "watching",
+        "backing-off",
+        "absent",
+        "stopped",
+    ]
 
 
 def test_several_namespaces_are_synced_when_all_are() -> None:
@@ -44,13 +49,17 @@ def test_the_one_that_is_worst_off_is_shown() -> None:
         [
             status(InformerState.WATCHING, since=EARLY, last_contact=EARLY),
             status(
-                InformerState.BACKING_OFF, reason="no.", attempts=3, since=LATE, next_try=LATE,
+                InformerState.BACKING_OFF,
+                reason="no.",
+                attempts=3,
+                since=LATE,
+                next_try=LATE,
                 last_contact=LATE,
             ),
             status(InformerState.BACKING_OFF, reason="no.", attempts=1, next_try=EARLY),
         ],
         7,
-    )  # fmt: skip
+    )
     assert found == InformerStatus(
         state=InformerState.BACKING_OFF,
         objects=7,

@@ -116,11 +116,13 @@ def kubeconfig(path: Path, server: str, user: dict[str, Any], **cluster: Any) ->
     import yaml  # noqa: PLC0415
 
     content = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "only",
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "only",
         "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
         "users": [{"name": "u", "user": user}],
         "contexts": [{"name": "only", "context": {"cluster": "c", "user": "u"}}],
-    }  # fmt: skip
+    }
     path.write_text(yaml.safe_dump(content))
     return path
 
