@@ -39,7 +39,7 @@ class Worker(threading.Thread):
                 self.rounds += 1
                 if self.rounds == 20:
                     self.busy.set()
-        except BaseException as error:  # noqa: BLE001 - it is raised again by whoever joins
+        except BaseException as error:  # noqa: BLE001 - it is raised again by the thread that joins
             self.raised = error
             self.busy.set()
 

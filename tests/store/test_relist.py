@@ -85,8 +85,10 @@ def test_the_changes_of_a_first_state_are_initial() -> None:
     relist(store, widget("a", 1), widget("b", 2), first=True)
     relist(store, widget("a", 1), widget("b", 2), widget("c", 3))
     assert [(change.key, change.initial) for change in told.changes] == [
-        ("ns/a", True), ("ns/b", True), ("ns/c", False),
-    ]  # fmt: skip
+        ("ns/a", True),
+        ("ns/b", True),
+        ("ns/c", False),
+    ]
 
 
 def test_the_changes_of_a_first_state_can_be_kept_indexed_and_walked_twice() -> None:
@@ -140,9 +142,11 @@ def test_of_two_objects_of_one_key_the_later_counts() -> None:
     told.clear()
     relist(
         store,
-        widget("a", 2, n="x"), widget("held", 3, n="x"), widget("a", 4, n="y"),
+        widget("a", 2, n="x"),
+        widget("held", 3, n="x"),
+        widget("a", 4, n="y"),
         widget("held", 1, n="held"),
-    )  # fmt: skip
+    )
     assert told.kinds() == [("ADDED", "ns/a")]
     assert store.index_values("n") == ["held", "y"]
 

@@ -87,7 +87,7 @@ def test_s6_a_delete_tells_the_last_held_state() -> None:
 
 
 def test_s7_the_state_has_changed_and_the_lock_is_held_when_changes_are_told() -> None:
-    """A read by whoever is told finds the new state; it may take the lock again."""
+    """A read by what is told finds the new state; it may take the lock again."""
     seen: list[tuple[bool, int]] = []
 
     def on_changes(changes: Deltas) -> None:
@@ -323,8 +323,11 @@ def test_events_and_objects_are_reported() -> None:
     add(store, widget("a", 1), widget("a", 2), widget("b", 3))
     delete(store, widget("a", 4))
     assert [labels["type"] for _, _, labels in counted.counts] == [
-        "ADDED", "UPDATED", "ADDED", "DELETED",
-    ]  # fmt: skip
+        "ADDED",
+        "UPDATED",
+        "ADDED",
+        "DELETED",
+    ]
     assert counted.gauges == {"objects": 1}
 
 
@@ -456,7 +459,7 @@ def test_past_a_thousand_objects_entries_are_compressed_earlier_ones_too() -> No
 
 
 def test_threads_that_ask_at_once_share_one_dict() -> None:
-    """Whoever decoded it first."""
+    """Whichever of them decoded it first."""
     store = Store(WIDGETS)
     add(store, *(widget(f"w{index}", 1, text="x" * 2000) for index in range(200)))
     start = threading.Barrier(6)
