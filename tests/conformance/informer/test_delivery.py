@@ -467,9 +467,9 @@ def test_s21_initial_events_of_ten_handlers_cost_no_tenfold_memory(
 
 @on_embedded
 def test_s21_a_handler_without_work_has_no_thread(running: Running, widgets: Collection) -> None:
-    """It comes with the first event, and goes some seconds after the last."""
+    """It comes with the first event, and goes with the handler."""
     found, heard = running(), Heard()
-    found.informer.add_event_handler(heard, name="idler")
+    registration = found.informer.add_event_handler(heard, name="idler")
 
     def alive() -> bool:
         return any(thread.name.endswith("handler idler") for thread in threading.enumerate())
@@ -478,9 +478,10 @@ def test_s21_a_handler_without_work_has_no_thread(running: Running, widgets: Col
     widgets.fill("a")
     heard.wait("ADDED", "a")
     assert alive()
-    until(lambda: not alive(), PATIENCE)
     widgets.fill("b")
     heard.wait("ADDED", "b")
+    registration.remove()
+    until(lambda: not alive(), PATIENCE)
 
 
 @on_embedded
