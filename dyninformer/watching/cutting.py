@@ -30,6 +30,9 @@ from dyninformer.errors import DynInformerError
 from dyninformer.jsonpath.json_bytes import DEEPEST, Brackets, too_deep
 from dyninformer.store.receive import excerpt
 
+EventBytes: TypeAlias = tuple[str, bytes]
+Pieces: TypeAlias = list[bytes]
+
 LONGEST_OBJECT: Final = 16 << 20
 """So many bytes of JSON may an object have, as the item of a list or in the line of a watch.
 
@@ -82,8 +85,7 @@ def _complaint(data: bytes) -> str:
     return ""
 
 
-EventBytes: TypeAlias = tuple[str, bytes]
-Lines = list[bytes]
+# -- The lines of a watch ----------------------------------------------------------------------
 
 _LONGEST_LINE = LONGEST_OBJECT + 1024  # its type, and what is between
 _LONGEST_TYPE = 1024
@@ -110,7 +112,7 @@ class LineCutter:
         """What came after the last line: at the end of a stream, a line that was cut short."""
         return bytes(self._held)
 
-    def feed(self, chunk: bytes) -> Lines:
+    def feed(self, chunk: bytes) -> Pieces:
         """The lines that are complete with this piece; blank ones are left out.
 
         Raises `BrokenFrameError` for a line that never seems to end.
@@ -181,6 +183,9 @@ def proved_event(line: bytes) -> EventBytes:
         raise broken("a line", line, str(refused)) from None
 
 
+# -- The items of a list -----------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class ListMeta:
     """What it does not say is "", or None where that is a number."""
@@ -226,8 +231,6 @@ def meta_of(body: bytes) -> ListMeta:
     )
 
 
-Items = list[bytes]
-
 _BATCH = 65_536
 _LONGEST_REST = 1 << 18  # of what is no item: kind, metadata
 _LONGEST_MARKER = 512
@@ -262,7 +265,7 @@ class ItemCutter:
         """The list's own, known with the first item if it stands before the items."""
         self.kind = ""
         """As `api_version`. Lists whose items lack both have both there (S31)."""
-        self._pieces: Items = []
+        self._pieces: Pieces = []
         self._size = 0
         self._enough = 0  # so much has to be there before it is worth a look
         self._part = _Part.HEAD
@@ -275,7 +278,7 @@ class ItemCutter:
         # came, and was followed. Not pieces, which may be of two bytes each.
         self._long: bytearray | None = None
 
-    def feed(self, chunk: bytes) -> Items:
+    def feed(self, chunk: bytes) -> Pieces:
         """The items that are complete with this piece."""
         if not chunk:
             return []
@@ -287,14 +290,14 @@ class ItemCutter:
             return []
         return self.more()
 
-    def more(self) -> Items:
+    def more(self) -> Pieces:
         """The next items of what is here already."""
-        items: Items = []
+        items: Pieces = []
         self.trusted = False
         self._hold(self._cut(b"".join(self._pieces), items))
         return items
 
-    def again(self, items: Items) -> Items:
+    def again(self, items: Pieces) -> Pieces:
         """What was handed out last, from the first on that is no item, cut by a parser.
 
         So is the rest of the body: its items contain what looks like the beginning of others.
@@ -336,7 +339,7 @@ class ItemCutter:
             complaint = f"it is longer than {_LONGEST_REST:,} bytes"
             raise broken("what is around the items", rest, complaint, _LONGEST_REST)
 
-    def _lengthen(self, item: bytearray, chunk: bytes) -> Items:
+    def _lengthen(self, item: bytearray, chunk: bytes) -> Pieces:
         """Follow an item that is long already through one more piece, perhaps to its end."""
         self.trusted = False
         end = self._brackets.follow(chunk)
@@ -347,14 +350,14 @@ class ItemCutter:
             raise broken("an item", item, complaint, LONGEST_OBJECT)
         if end < 0:
             return []
-        items: Items = []
+        items: Pieces = []
         last, self._long = bytes(item), None
         item.clear()
         self._pass(last, chunk, end, items)
         self._hold(self._cut(chunk[end + 1 :], items))
         return items
 
-    def _cut(self, data: bytes, items: Items) -> bytes:
+    def _cut(self, data: bytes, items: Pieces) -> bytes:
         if self._part is _Part.HEAD:
             data = self._enter(data)
         if self._part is _Part.ITEMS:
@@ -388,7 +391,7 @@ class ItemCutter:
             return data[found.end() :]
         return data
 
-    def _take(self, data: bytes, items: Items) -> bytes:
+    def _take(self, data: bytes, items: Pieces) -> bytes:
         if not self._marker and not self._scanned:
             self._expect_alike(data)
         if not self._marker:
@@ -405,7 +408,7 @@ class ItemCutter:
             data = self._scan(data, items, once=False)
         return data
 
-    def _take_on_trust(self, data: bytes, items: Items) -> bytes:
+    def _take_on_trust(self, data: bytes, items: Pieces) -> bytes:
         """Take all up to the last place that looks like the beginning of another item."""
         marker, find, start = self._marker, data.find, 0
         between = len(marker) - len(marker[1:].lstrip())  # the comma, and blanks after it
@@ -417,7 +420,7 @@ class ItemCutter:
             self.trusted = True
         return data[start:]
 
-    def _take_many(self, data: bytes, items: Items) -> bytes:
+    def _take_many(self, data: bytes, items: Pieces) -> bytes:
         """Take what a parser reads as items, up to the last place that looks like another's."""
         end = data.rfind(self._marker)
         if end <= 0:
@@ -430,7 +433,7 @@ class ItemCutter:
         self._passed_comma()
         return data[end + 1 :]
 
-    def _take_last(self, data: bytes, items: Items) -> bytes:
+    def _take_last(self, data: bytes, items: Pieces) -> bytes:
         """Take what there is up to the last closing bracket, if that is the items' own.
 
         It is, if what it closes is a list: inside of an item something would be open still.
@@ -452,7 +455,7 @@ class ItemCutter:
         if begin.startswith(b"{"):
             self._marker = b"," + begin
 
-    def _scan(self, data: bytes, items: Items, *, once: bool) -> bytes:
+    def _scan(self, data: bytes, items: Pieces, *, once: bool) -> bytes:
         """Take items by following brackets: exact, resumable, and 20 times slower."""
         start, position = 0, self._scanned
         while (end := self._brackets.follow(data, position)) >= 0:
@@ -463,7 +466,7 @@ class ItemCutter:
         self._scanned = len(data) - start
         return data[start:]
 
-    def _pass(self, item: bytes, data: bytes, end: int, items: Items) -> None:
+    def _pass(self, item: bytes, data: bytes, end: int, items: Pieces) -> None:
         """Take an item that ends where ``data`` has what no bracket is open around."""
         if data[end] == _COMMA:
             self._item(item, items)
@@ -474,7 +477,7 @@ class ItemCutter:
                 self._item(item, items)
             self._part = _Part.TAIL
 
-    def _item(self, text: bytes, items: Items) -> None:
+    def _item(self, text: bytes, items: Pieces) -> None:
         item = text.strip()
         check_value(item, "an item")
         items.append(item)
@@ -496,11 +499,11 @@ class ItemCutter:
         return True
 
 
+# -- HTTP's chunks -----------------------------------------------------------------------------
+
 _LONGEST_SIZE_LINE = 65_536
 _AT_ONCE = 8
 _REMEMBERED = 32  # bytes of a size's line: longer ones have extensions, of any length
-
-Pieces = list[bytes]
 
 
 class BrokenChunksError(HTTPException):

@@ -40,12 +40,10 @@ from dyninformer.watching.states import (
     WatchEvent,
 )
 
-_logger = logging.getLogger(__name__)
+MARK: Final = "k8s.io/initial-events-end"
 _SHOWN_TEXT = 300  # characters of a refusal that is no Status
 _LARGEST_STATUS = 1 << 20  # bytes: it is a message
 
-
-MARK: Final = "k8s.io/initial-events-end"
 LARGEST_DOCUMENT: Final = 64 << 20
 """So many bytes of memory may a document take when it is decoded. Discovery of some thousand CRDs
 takes a third of it."""
@@ -56,7 +54,13 @@ _CHANGES: Final[dict[str, ChangeType]] = {
     "DELETED": "DELETED",
 }
 
+_MOST_SKIPPED = 5000
+"""In one batch. It takes long to say of an item what is wrong with it, and of two bytes there may
+be many; between batches a stop is looked for (S34)."""
+
 Pieces: TypeAlias = list[bytes]
+
+_logger = logging.getLogger(__name__)
 
 
 class Reading(Protocol):
@@ -239,11 +243,6 @@ class DocumentReading:
     def _too_large(self) -> Lost:
         self._body = bytearray()
         return Lost(f"the answer would take more than {LARGEST_DOCUMENT:,} bytes of memory")
-
-
-_MOST_SKIPPED = 5000
-"""In one batch. It takes long to say of an item what is wrong with it, and of two bytes there may
-be many; between batches a stop is looked for (S34)."""
 
 
 class ListReading:

@@ -24,6 +24,7 @@ from dyninformer.store import versions
 from dyninformer.watching import missing, reasons
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.states import (
+    ANSWER_WITHIN,
     NOTHING_TAKEN,
     Absent,
     Answer,
@@ -77,7 +78,6 @@ from dyninformer.watching.status import Reason
 _WATCH_SECONDS = (200, 240)
 _STREAM_SECONDS = (1800, 2160)
 """For a streaming list, whose initial events count too: silence bounds it, not duration (S24)."""
-_ANSWER_WITHIN = 60.0  # seconds of silence that are too many while an answer is due
 _LONGEST_WATCH = 240  # a streaming list lasts longer than a watch, but is no quieter
 _GRACE = 10.0  # a watch that is silent for so much longer than its timeout is dead
 
@@ -904,7 +904,7 @@ def silence(state: State) -> float:
     """How many seconds without a byte the request that is under way may take."""
     if isinstance(state, Watching) and state.opened is not None and not _owes_replay(state):
         return min(state.timeout, _LONGEST_WATCH) + _GRACE
-    return _ANSWER_WITHIN
+    return ANSWER_WITHIN
 
 
 def newest(state: State) -> str:

@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias
 
 from dyninformer.errors import UnreachableError
 from dyninformer.watching.states import (
+    ANSWER_WITHIN,
     AskDocument,
     AskRevision,
     ListPage,
@@ -25,6 +26,17 @@ from dyninformer.watching.states import (
 )
 
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+_UNSAFE = re.compile(r"[\\,=]")
+_ESCAPED = r"\\\g<0>"
+"""How a field selector has a value with a character of its own grammar."""
+
+_JSON = MappingProxyType({"Accept": "application/json"})
+_FRESH = MappingProxyType({"Accept": "application/json", "Cache-Control": "no-cache"})
+_PARTIAL = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io,application/json"
+_PARTIAL_LIST = MappingProxyType({"Accept": _PARTIAL.format("List")})
+_PARTIAL_ITEM = MappingProxyType({"Accept": _PARTIAL.format("")})
+
+Query: TypeAlias = list[tuple[str, str]]
 
 
 class SilentError(UnreachableError):
@@ -127,26 +139,10 @@ class Transport(Protocol):
         """End every request of this transport at once, and refuse new ones. Idempotent."""
 
 
-Query: TypeAlias = list[tuple[str, str]]
-
-_ANSWER_WITHIN = 60.0
-"""Seconds without a byte, after which a request that should be answered counts as lost."""
-
-_UNSAFE = re.compile(r"[\\,=]")
-_ESCAPED = r"\\\g<0>"
-"""How a field selector has a value with a character of its own grammar."""
-
-_JSON = MappingProxyType({"Accept": "application/json"})
-_FRESH = MappingProxyType({"Accept": "application/json", "Cache-Control": "no-cache"})
-_PARTIAL = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io,application/json"
-_PARTIAL_LIST = MappingProxyType({"Accept": _PARTIAL.format("List")})
-_PARTIAL_ITEM = MappingProxyType({"Accept": _PARTIAL.format("")})
-
-
 def request_for(scope: Scope, want: Want) -> Request:
     """The request; its query is a list of its own."""
     if isinstance(want, AskDocument):
-        return Request(want.path, [], _FRESH, _ANSWER_WITHIN)
+        return Request(want.path, [], _FRESH, ANSWER_WITHIN)
     namespace, fields, headers = scope.namespace, scope.field_selector, _headers(scope, want)
     if isinstance(want, AskRevision) and want.key:
         # What the user may list is what is asked for: in one of its namespaces, by its selectors.
@@ -161,7 +157,7 @@ def request_for(scope: Scope, want: Want) -> Request:
     ):
         if selector:
             query.append((parameter, selector))
-    return Request(scope.gvr.path(namespace), query, headers, _ANSWER_WITHIN)
+    return Request(scope.gvr.path(namespace), query, headers, ANSWER_WITHIN)
 
 
 def verb(want: Want) -> str:

@@ -46,6 +46,23 @@ from dyninformer.watching.cutting import BrokenChunksError, Dechunker
 from dyninformer.watching.failures import cut_off
 from dyninformer.watching.requests import BrokenAnswerError
 
+_IDLE_CONNECTIONS = 4096
+"""How many are kept for the next request; more work at the same time without being kept."""
+
+_BEGUN = (errno.EINPROGRESS, errno.EWOULDBLOCK)
+_PIECE = 131_072
+_LONGEST_REFUSAL = 65_536
+_LONGEST_SHOWN = 40
+_PLAIN = ("", "identity")
+_ZLIB = ("gzip", "x-gzip", "deflate")
+_ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip's or zlib's, as it comes
+
+Settings = Mapping[str, Any]
+
+_this_thread = threading.local()
+_logger = logging.getLogger(__name__)
+_noted: set[tuple[str, str]] = set()
+
 
 class Wire:
     """A connection's socket: any thread may end what goes on there, nobody else can close it.
@@ -242,19 +259,6 @@ class Call:
     def _check(self) -> None:
         if self._ended:
             raise StoppedError("the request was ended, because what it was for has stopped")
-
-
-_IDLE_CONNECTIONS = 4096
-"""How many are kept for the next request; more work at the same time without being kept."""
-
-_BEGUN = (errno.EINPROGRESS, errno.EWOULDBLOCK)
-
-Opened = tuple[socket.socket, Wire]
-Settings = Mapping[str, Any]
-
-_this_thread = threading.local()
-_logger = logging.getLogger(__name__)
-_noted: set[tuple[str, str]] = set()
 
 
 def note_changed(package: str, how: str, instead: str) -> None:
@@ -460,7 +464,7 @@ class _TrackedConnection(HTTPConnection):
         call.stage = "handshake"
         return sock
 
-    def _open(self) -> Opened:
+    def _open(self) -> tuple[socket.socket, Wire]:
         wires = self.plumbing.wires
         if self._has_own_way():
             sock = super()._new_conn()
@@ -550,13 +554,13 @@ def _born(sock: socket.socket, wires: Wires) -> Wire:
         raise
 
 
-def _discard(opened: Opened) -> None:
+def _discard(opened: tuple[socket.socket, Wire]) -> None:
     sock, wire = opened
     sock.close()
     wire.let_go()
 
 
-def _open_tcp(connection: HTTPConnection, host: str, wires: Wires) -> Opened:
+def _open_tcp(connection: HTTPConnection, host: str, wires: Wires) -> tuple[socket.socket, Wire]:
     """Connect to the first address that answers, as urllib3 does, with a `Wire` from birth."""
     # Looked up each time: to change it there is how users keep to IPv4.
     family_of = getattr(urllib3.util.connection, "allowed_gai_family", None)
@@ -608,14 +612,6 @@ def _connect(sock: socket.socket, address: Any, wires: Wires) -> None:
     if code:
         raise OSError(code, os.strerror(code))
     sock.settimeout(timeout)
-
-
-_PIECE = 131_072
-_LONGEST_REFUSAL = 65_536
-_LONGEST_SHOWN = 40
-_PLAIN = ("", "identity")
-_ZLIB = ("gzip", "x-gzip", "deflate")
-_ANY_HEADER = 32 + zlib.MAX_WBITS  # gzip's or zlib's, as it comes
 
 
 class SocketReply:

@@ -24,6 +24,8 @@ WatchEvents: TypeAlias = Sequence[WatchEvent]
 UnusableKeys: TypeAlias = tuple[str | None, ...]
 
 NEVER = float("-inf")
+ANSWER_WITHIN = 60.0
+"""Seconds without a byte, after which a request that should be answered counts as lost."""
 NO_FAILURE = Backoff()
 NOTHING_SPENT = Budget()
 
