@@ -7,7 +7,10 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Seconds since 1970 that never go backwards: good for timestamps and for deadlines."""
+    """Seconds since 1970 that never go backwards: good for timestamps and for deadlines.
+
+    Not for import.
+    """
 
     def now(self) -> float:
         """The time now."""

@@ -156,6 +156,7 @@ class Response:
 
     ``delay`` is how many seconds the server takes before it says this (the wait for
     a future resourceVersion); whatever sends the answer waits, the state does not.
+    Not for import.
     """
 
     status: int
@@ -169,7 +170,7 @@ class Stream(Protocol):
 
     Its sender calls ``take`` whenever ``on_ready`` has fired or ``deadline`` has
     passed, sends what it gets, and stops when ``ended`` is true after a take.
-    All calls come from the sender's one thread.
+    All calls come from the sender's one thread. Not for import.
     """
 
     headers: Headers
