@@ -109,7 +109,9 @@ _WATCHES: dict[str, Callable[[], Pieces]] = {
     ),
     "event of numbers": lambda: around(EVENT + OBJECT, b"9", 15 * MIB, b"}}\n"),
     "bookmark of pairs": lambda: around(
-        b'{"type":"BOOKMARK","object":{"metadata":{"annotations":{"":""', b',"a":""', 14 * MIB,
+        b'{"type":"BOOKMARK","object":{"metadata":{"annotations":{"":""',
+        b',"a":""',
+        14 * MIB,
         b"}}}}\n",
     ),
     "status of text": lambda: around(
@@ -118,7 +120,7 @@ _WATCHES: dict[str, Callable[[], Pieces]] = {
     "unknown type": lambda: around(b'{"type":"', b"a", 15 * MIB, b'","object":{}}\n'),
     "broken at the end": lambda: around(EVENT + OBJECT + b"[0", b',"a"', 15 * MIB, b"}}}}\n"),
     "gzip bomb": bomb,
-}  # fmt: skip
+}
 # What is answered to the list.
 _LISTS: dict[str, Callable[[], Pieces]] = {
     "list of quotes": lambda: around(LIST_HEAD, b'"', LONG),
@@ -149,12 +151,10 @@ _DOCUMENTS: dict[str, Callable[[], Pieces]] = {
     "document of pairs": lambda: around(b'{"a":[0', b",{}", 60 * MIB, b"]}"),
     "document of lists": lambda: around(b'{"a":[0', b",[]", 60 * MIB, b"]}"),
     "document of quotes": lambda: filled(b'"'),
-    "document of wide text": lambda: around(
-        '{"a":"\U0001f600'.encode(), b"a", 60 * MIB, b'"}'
-    ),
+    "document of wide text": lambda: around('{"a":"\U0001f600'.encode(), b"a", 60 * MIB, b'"}'),
     "document of brackets": lambda: around(b'{"a":', b"[", 60 * MIB),
     "document gzip bomb": bomb,
-}  # fmt: skip
+}
 # What is answered to a question for all that is served.
 _GROUPS = b'{"kind":"APIGroupDiscoveryList","metadata":{},"items":[{}'
 _DISCOVERIES: dict[str, Callable[[], Pieces]] = {
@@ -288,9 +288,14 @@ def suffer(name: str, kubeconfig: str) -> None:
     peak = memory("VmHWM")
     kept = min(kept, memory("VmRSS"))
     report = {
-        "name": name, "peak": (peak - before) / MIB, "kept": (kept - before) / MIB,
-        "held": ticker.longest, "shutdown": took, "ended": ended, "refused": seen - 1,
-    }  # fmt: skip
+        "name": name,
+        "peak": (peak - before) / MIB,
+        "kept": (kept - before) / MIB,
+        "held": ticker.longest,
+        "shutdown": took,
+        "ended": ended,
+        "refused": seen - 1,
+    }
     print(json.dumps(report), flush=True)
 
 

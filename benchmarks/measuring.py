@@ -92,9 +92,14 @@ def run(cache: Cache, count: int, updates: int, paced: int) -> None:
     synced = time.process_time() - cpu
     _quiet()
     report(
-        "sync", cpu_synced=synced, cpu=time.process_time() - cpu, rss_start=rss,
-        rss=_memory("VmRSS"), peak=_memory("VmHWM"), indexed=cache.count_of_index("internal-ca-1"),
-    )  # fmt: skip
+        "sync",
+        cpu_synced=synced,
+        cpu=time.process_time() - cpu,
+        rss_start=rss,
+        rss=_memory("VmRSS"),
+        peak=_memory("VmHWM"),
+        indexed=cache.count_of_index("internal-ca-1"),
+    )
     report("collector", pause=min(_collection() for _ in range(5)))
     if not updates:
         return

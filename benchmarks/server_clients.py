@@ -81,10 +81,14 @@ def _request(
     method: str, path: str, token: str, body: bytes = b"", *, close: bool = False
 ) -> bytes:
     lines = [
-        f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {token}",
-        "Accept: application/json", f"Content-Length: {len(body)}",
-        "Content-Type: application/merge-patch+json", *(["Connection: close"] if close else []),
-    ]  # fmt: skip
+        f"{method} {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Authorization: Bearer {token}",
+        "Accept: application/json",
+        f"Content-Length: {len(body)}",
+        "Content-Type: application/merge-patch+json",
+        *(["Connection: close"] if close else []),
+    ]
     return "\r\n".join((*lines, "", "")).encode() + body
 
 

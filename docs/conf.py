@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 
 _FRONT = "README"
 _PAGES = (
-    "resources", "paths", "cli", "testing", "differences", "semantics", "architecture", "reference"
-)  # fmt: skip
+    "resources",
+    "paths",
+    "cli",
+    "testing",
+    "differences",
+    "semantics",
+    "architecture",
+    "reference",
+)
 _ABOUT = ("examples/README", "benchmarks/RESULTS", "CHANGELOG", "CONTRIBUTING", "SECURITY")
 
 project = "dyninformer"
@@ -48,9 +55,10 @@ def _with_contents(app: Sphinx, name: str, source: list[str]) -> None:
     if name != _FRONT:
         return
     others = sorted(
-        found for found in app.env.found_docs
+        found
+        for found in app.env.found_docs
         if found.startswith("docs/") and found.removeprefix("docs/") not in _PAGES
-    )  # fmt: skip
+    )
     pages = [f"docs/{page}" for page in _PAGES[:-1]] + others + ["docs/reference"]
     for caption, listed in (("Documentation", pages), ("The project", _ABOUT)):
         fence = "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *listed, "```"])

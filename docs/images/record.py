@@ -38,9 +38,16 @@ _LINES: Final = 38
 _PATIENCE: Final = 60.0
 _FRAME: Final = "\x1b[H"  # before each picture of a live view
 _TELLING: Final = (
-    "ADDED", "MODIFIED", "DELETED", "failed: ", "missed while", r"\nconnected since",
-    r"LAST DIFFS\s+\S+ MODIFIED certificate", r'\+ .*"Ready"', "(?s)LAST DIFFS.* ipamblock",
-)  # fmt: skip
+    "ADDED",
+    "MODIFIED",
+    "DELETED",
+    "failed: ",
+    "missed while",
+    r"\nconnected since",
+    r"LAST DIFFS\s+\S+ MODIFIED certificate",
+    r'\+ .*"Ready"',
+    "(?s)LAST DIFFS.* ipamblock",
+)
 _SHOP: Final = "certificates/shop"
 
 

@@ -88,14 +88,20 @@ def running(
     """``dyninformer ARGS`` on a cluster, ended for sure; ``kind`` is TERM."""
     environment = {
         **{name: text for name, text in os.environ.items() if name != "NO_COLOR"},
-        "KUBECONFIG": str(kubeconfig), "TERM": kind, "COLUMNS": "200",
-    }  # fmt: skip
+        "KUBECONFIG": str(kubeconfig),
+        "TERM": kind,
+        "COLUMNS": "200",
+    }
     output, inside = pty.openpty() if terminal else os.pipe()
     errors, errors_inside = (None, inside) if terminal else os.pipe()
     with subprocess.Popen(
-        [*_COMMAND, *args], stdin=inside if terminal else subprocess.DEVNULL,
-        stdout=inside, stderr=errors_inside, start_new_session=True, env=environment,
-    ) as process:  # fmt: skip
+        [*_COMMAND, *args],
+        stdin=inside if terminal else subprocess.DEVNULL,
+        stdout=inside,
+        stderr=errors_inside,
+        start_new_session=True,
+        env=environment,
+    ) as process:
         for fd in {inside, errors_inside}:
             os.close(fd)
         found = Running(process, output, errors)

@@ -100,7 +100,10 @@ def test_a_shell_is_served_by_the_same_functions(kubeconfig: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout.split() == ["ipamblocks"]
     assert done.stderr == ""

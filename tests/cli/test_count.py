@@ -29,8 +29,10 @@ def test_groups_are_counted_once_where_there_is_no_terminal(run_either: Run) -> 
     result = run_either("count", "certificates", "-A", "--by", ISSUER)
     assert (result.exit_code, result.stderr) == (0, "")
     assert [line.split() for line in result.stdout.splitlines()] == [
-        ["COUNT", "ISSUERREF.NAME"], ["1", "internal-ca"], ["1", "letsencrypt"],
-    ]  # fmt: skip
+        ["COUNT", "ISSUERREF.NAME"],
+        ["1", "internal-ca"],
+        ["1", "letsencrypt"],
+    ]
 
 
 def test_several_paths_make_groups_of_all_their_values(run: Run) -> None:
@@ -49,8 +51,11 @@ def test_a_spreadsheet_gets_text_and_no_formulas(server: ApiServer, run: Run) ->
     finally:
         server.delete("certificates/evil", "prod")
     assert shown.splitlines() == [
-        "COUNT,ISSUERREF.NAME", '1,"\'=1+1,2"', "1,internal-ca", "1,letsencrypt",
-    ]  # fmt: skip
+        "COUNT,ISSUERREF.NAME",
+        '1,"\'=1+1,2"',
+        "1,internal-ca",
+        "1,letsencrypt",
+    ]
 
 
 @pytest.mark.parametrize(

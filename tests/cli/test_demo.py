@@ -66,9 +66,13 @@ def test_a_terminal_shows_it_live_until_ctrl_c(tmp_path: Path) -> None:
     """Tables, diffs and status in one picture; then the screen is given back, with a summary."""
     with running(tmp_path, "demo", "--seconds", "120", terminal=True) as shown:
         for part in (
-            "LAST CHANGED", "INDEX BY .spec.issuerRef.name", "INDEX BY .spec.affinity",
-            "MODIFIED\x1b", r"LAST DIFFS[^?]*\x1b\[32m  \+ \.", r"connected since .* \d+ objects",
-        ):  # fmt: skip
+            "LAST CHANGED",
+            "INDEX BY .spec.issuerRef.name",
+            "INDEX BY .spec.affinity",
+            "MODIFIED\x1b",
+            r"LAST DIFFS[^?]*\x1b\[32m  \+ \.",
+            r"connected since .* \d+ objects",
+        ):
             shown.shows(part)
         shown.interrupt()
         assert shown.ends() == 0

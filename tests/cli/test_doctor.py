@@ -194,9 +194,12 @@ def test_a_certificate_that_is_not_trusted_has_a_fix_of_its_own(
 
 @pytest.mark.parametrize(
     ("days", "insecure", "level", "said"),
-    [(2, False, "warn", "expires in 2.0 days"), (90, False, "ok", "90 days"),
-     (90, True, "warn", "not verified")],
-)  # fmt: skip
+    [
+        (2, False, "warn", "expires in 2.0 days"),
+        (90, False, "ok", "90 days"),
+        (90, True, "warn", "not verified"),
+    ],
+)
 def test_a_certificate_is_looked_at_before_it_expires(
     tmp_path: Path, days: int, insecure: bool, level: str, said: str
 ) -> None:
@@ -327,10 +330,15 @@ def test_bookmarks_that_are_withheld_are_not_waited_for_long(server: ApiServer, 
 @pytest.mark.parametrize(
     "body",
     [
-        b'{"items":[],"metadata":"x"}', b'{"items":[],"metadata":{"remainingItemCount":"x"}}',
-        b'{"items":{}}', b"\xff", b'{"items":["\xff"]}', b"[" * 100_000, b"",
+        b'{"items":[],"metadata":"x"}',
+        b'{"items":[],"metadata":{"remainingItemCount":"x"}}',
+        b'{"items":{}}',
+        b"\xff",
+        b'{"items":["\xff"]}',
+        b"[" * 100_000,
+        b"",
     ],
-)  # fmt: skip
+)
 def test_an_answer_that_is_no_list_fails(server: ApiServer, run: Run, body: bytes) -> None:
     """Whatever else it is."""
     with server.faults.add(ContentType("application/json", body=body), verb="list"):
@@ -524,12 +532,15 @@ def test_a_real_server_is_well_too(monkeypatch: pytest.MonkeyPatch, run: Run) ->
                 "kind": "APIService",
                 "metadata": {"name": "v1.dead.io"},
                 "spec": {
-                    "group": "dead.io", "version": "v1", "groupPriorityMinimum": 100,
-                    "versionPriority": 1, "insecureSkipTLSVerify": True,
+                    "group": "dead.io",
+                    "version": "v1",
+                    "groupPriorityMinimum": 100,
+                    "versionPriority": 1,
+                    "insecureSkipTLSVerify": True,
                     "service": {"name": "gone", "namespace": "default"},
                 },
             }
-        )  # fmt: skip
+        )
         kubeconfig = real.kubeconfig(token=real.token_for("dev"))
         monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
         poor = run("doctor", "cert", "-n", "prod")

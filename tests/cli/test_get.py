@@ -166,8 +166,10 @@ def test_a_spreadsheet_gets_all_columns_that_the_crd_declares(run_either: Run) -
     assert shown.splitlines()[1].startswith("prod,mail,,mail-tls,internal-ca,,")
     columns = "csv=N:.metadata.name,H:.spec.dnsNames[*]"
     assert run_either("get", "cert", "-A", "-o", columns).stdout.splitlines() == [
-        "N,H", 'mail,"mail.example.com,smtp.example.com"', "shop,shop.example.com",
-    ]  # fmt: skip
+        "N,H",
+        'mail,"mail.example.com,smtp.example.com"',
+        "shop,shop.example.com",
+    ]
 
 
 def test_a_spreadsheet_gets_no_formulas(server: ApiServer, run: Run) -> None:

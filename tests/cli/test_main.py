@@ -72,10 +72,15 @@ def test_help_imports_neither_the_client_nor_the_library(args: list[str]) -> Non
     heavy = {"kubernetes", "msgspec", "zstandard", "jsonpath_ng", "yaml", "urllib3"}
     assert not heavy & loaded
     assert {name for name in loaded if name.startswith("dyninformer")} == {
-        "dyninformer", "dyninformer.errors", "dyninformer.cli",
-        "dyninformer.cli.main", "dyninformer.cli.errors", "dyninformer.display",
-        "dyninformer.display.text", "dyninformer.types",
-    }  # fmt: skip
+        "dyninformer",
+        "dyninformer.errors",
+        "dyninformer.cli",
+        "dyninformer.cli.main",
+        "dyninformer.cli.errors",
+        "dyninformer.display",
+        "dyninformer.display.text",
+        "dyninformer.types",
+    }
 
 
 def test_a_reader_that_closes_the_pipe_is_no_failure(kubeconfig: Path) -> None:
@@ -83,8 +88,10 @@ def test_a_reader_that_closes_the_pipe_is_no_failure(kubeconfig: Path) -> None:
     command = [sys.executable, "-m", "dyninformer.cli.main", "resources"]
     with subprocess.Popen(
         [*command, "--kubeconfig", str(kubeconfig)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stdout
         assert process.stderr
         process.stdout.close()

@@ -40,13 +40,17 @@ def obj(name: str, phase: str, resource: ResourceDefinition = PAPERS) -> Object:
         "apiVersion": resource.parsed.group_version,
         "kind": resource.kind,
         "metadata": {
-            "name": name, "namespace": "prod", "uid": f"uid-of-{name}",
-            "creationTimestamp": "2020-01-01T00:00:00Z", "labels": {"app": name},
-            "resourceVersion": "4711", "generation": 3,
+            "name": name,
+            "namespace": "prod",
+            "uid": f"uid-of-{name}",
+            "creationTimestamp": "2020-01-01T00:00:00Z",
+            "labels": {"app": name},
+            "resourceVersion": "4711",
+            "generation": 3,
         },
         "spec": {"d": 1},
         "status": {"phase": phase},
-    }  # fmt: skip
+    }
 
 
 def line(second: float, type_: str, what: Object, *, initial: bool = False) -> RecordingLine:
@@ -139,9 +143,11 @@ def test_it_can_be_watched_and_written_to(tmp_path: Path) -> None:
         factory.sync(60)
         api = factory.client.resources.get(api_version="ex.io/v1", kind="Paper")
         api.status.patch(
-            body={"status": {"phase": "Mine"}}, name="b", namespace="prod",
+            body={"status": {"phase": "Mine"}},
+            name="b",
+            namespace="prod",
             content_type="application/merge-patch+json",
-        )  # fmt: skip
+        )
         mine = papers.informer.wait_for(
             lambda each: each["status"]["phase"] == "Mine", name="b", namespace="prod", timeout=60
         )
@@ -173,9 +179,10 @@ def test_what_came_later_is_served_as_it_came(tmp_path: Path) -> None:
     second = ResourceDefinition("papers.v2.ex.io", "Paper", True)
     gears = ResourceDefinition("gears.v1.ex.io", "Gear", False)
     crd = {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
         "metadata": {"name": "gears.ex.io", "deletionTimestamp": "2020-01-01T00:00:00Z"},
-    }  # fmt: skip
+    }
     lines = [
         *FIRST,
         RecordingLine(now(), "RESOURCE", resource=second),
@@ -261,8 +268,10 @@ def test_kubectl_shows_the_recorded_columns(tmp_path: Path) -> None:
         kubectl = [str(find_assets() / "kubectl"), "--kubeconfig", str(kubeconfig)]
         done = subprocess.run(
             [*kubectl, "get", "pp", "-A", "-o", "wide"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     heading, *rows = [each.split() for each in done.stdout.splitlines()]
     assert heading == ["NAMESPACE", "NAME", "PHASE", "DEEP"]
     assert rows == [["prod", "a", "New", "1"], ["prod", "b", "New", "1"]]

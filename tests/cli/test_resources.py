@@ -11,8 +11,13 @@ def test_a_resource_is_listed_with_its_spellings(run_either: Run) -> None:
     assert result.exit_code == 0
     *told, verbs = result.stdout.split()
     assert told == [
-        "certificates", "cert,certs", "certificate", "Certificate", "cert-manager.io/v1", "true",
-    ]  # fmt: skip
+        "certificates",
+        "cert,certs",
+        "certificate",
+        "Certificate",
+        "cert-manager.io/v1",
+        "true",
+    ]
     assert {"list", "watch"} <= set(verbs.split(","))
 
 

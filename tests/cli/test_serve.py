@@ -180,14 +180,18 @@ def test_kubectl_reads_and_is_refused(served: Served) -> None:
         [*kubectl, "get", "pods,cert", "-A"], capture_output=True, text=True, check=True
     )
     assert [each.split()[:3] for each in shown.stdout.splitlines() if each] == [
-        ["NAMESPACE", "NAME", "READY"], ["prod", "pod/p", "0/0"],
-        ["NAMESPACE", "NAME", "READY"], ["prod", "certificate.cert-manager.io/mail", "mail-tls"],
+        ["NAMESPACE", "NAME", "READY"],
+        ["prod", "pod/p", "0/0"],
+        ["NAMESPACE", "NAME", "READY"],
+        ["prod", "certificate.cert-manager.io/mail", "mail-tls"],
         ["prod", "certificate.cert-manager.io/shop", "shop-tls"],
-    ]  # fmt: skip
+    ]
     refused = subprocess.run(
         [*kubectl, "label", "cert", "shop", "-n", "prod", "a=b"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "this server is read-only" in refused.stderr
     may = subprocess.run(
         [*kubectl, "auth", "can-i", "create", "pods"], capture_output=True, text=True, check=False
@@ -349,8 +353,11 @@ def test_a_folder_is_not_left(tmp_path: Path) -> None:
     complaints: list[str] = []
     found = list(files([inside], complaints.append))
     assert [str(each.relative_to(inside)) for each in found] == [
-        "a.yaml", "pipe.yaml", "within.yaml", "b/z.yml",
-    ]  # fmt: skip
+        "a.yaml",
+        "pipe.yaml",
+        "within.yaml",
+        "b/z.yml",
+    ]
     assert complaints == [f"{inside}/out.yaml: a link that leads out of {inside}"]
     assert read(inside / "pipe.yaml") == ([], [": not an ordinary file"])
     assert read(inside / "nothing.yaml") == ([], [": No such file or directory"])

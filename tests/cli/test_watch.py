@@ -42,8 +42,9 @@ def test_a_row_says_what_happened_to_which_object(run: Run) -> None:
     shown = rows(result)
     assert shown[0] == ["EVENT", "NAME", "READY", "SECRET", "AGE", "CHANGED"]
     assert sorted(row[:3] for row in shown[1:]) == [
-        ["ADDED", "mail", "mail-tls"], ["ADDED", "shop", "shop-tls"],
-    ]  # fmt: skip
+        ["ADDED", "mail", "mail-tls"],
+        ["ADDED", "shop", "shop-tls"],
+    ]
 
 
 def test_names_of_several_resources_say_what_they_are(run: Run) -> None:
@@ -52,10 +53,11 @@ def test_names_of_several_resources_say_what_they_are(run: Run) -> None:
     shown = rows(result)
     assert shown[0] == ["EVENT", "NAMESPACE", "NAME", "CHANGED"]
     assert sorted(row[-1] for row in shown[1:]) == [
-        "certificate.cert-manager.io/mail", "certificate.cert-manager.io/shop",
+        "certificate.cert-manager.io/mail",
+        "certificate.cert-manager.io/shop",
         "ipamblock.crd.projectcalico.org/10-0-0-0-26",
         "ipamblock.crd.projectcalico.org/10-0-0-64-26",
-    ]  # fmt: skip
+    ]
 
 
 def test_until_ends_with_the_first_object_that_meets_it(run: Run) -> None:
@@ -149,9 +151,15 @@ def test_exec_gets_each_part_as_one_argument_whatever_is_in_it(
     out = tmp_path / "out"
     script = f'{{ printf "%s\\n" "$EVENT" "$NAME" "$@"; cat; }} >>{out}'
     result = run(
-        "watch", "clusterroles", "--where", f".metadata.name={hostile}", "--timeout", "0.1",
-        "--exec", f"sh -c '{script}' -- {{name}} {{kind}}:{{resource}}",
-    )  # fmt: skip
+        "watch",
+        "clusterroles",
+        "--where",
+        f".metadata.name={hostile}",
+        "--timeout",
+        "0.1",
+        "--exec",
+        f"sh -c '{script}' -- {{name}} {{kind}}:{{resource}}",
+    )
     assert result.stderr == ""
     *lines, body = out.read_text().splitlines()
     kind = "ClusterRole:clusterroles.rbac.authorization.k8s.io"
@@ -160,9 +168,16 @@ def test_exec_gets_each_part_as_one_argument_whatever_is_in_it(
 
     out.unlink()
     result = run(
-        "watch", "clusterroles", "--where", f".metadata.name={hostile}", "--timeout", "0.1",
-        "--shell", "--exec", f'cd {tmp_path}; printf "%s\\n" {{name}} "<{{event}}>" >{out}',
-    )  # fmt: skip
+        "watch",
+        "clusterroles",
+        "--where",
+        f".metadata.name={hostile}",
+        "--timeout",
+        "0.1",
+        "--shell",
+        "--exec",
+        f'cd {tmp_path}; printf "%s\\n" {{name}} "<{{event}}>" >{out}',
+    )
     assert result.stderr == ""
     assert out.read_text().splitlines() == [hostile, "<ADDED>"]
     assert not (tmp_path / "x").exists()
@@ -199,8 +214,10 @@ def test_updates_are_shown_as_what_changed(
         update = watch.output[watch.output.index("MODIFIED") :]
         assert update.splitlines()[0] == "MODIFIED certificate.cert-manager.io/shop in prod"
         assert set(update.splitlines()[3:]) == {
-            '  - .spec.duration: "1h"', '  + .spec.duration: "2h"', '  + .spec.renewBefore: "1h"',
-        }  # fmt: skip
+            '  - .spec.duration: "1h"',
+            '  + .spec.duration: "2h"',
+            '  + .spec.renewBefore: "1h"',
+        }
         patched(either, renewBefore=None)
         watch.shows(r'- .spec.renewBefore: "1h"')
         assert "managedFields" not in watch.output

@@ -70,7 +70,10 @@ WIDGET_SCHEMA = of_object(
 )
 
 WIDGETS = crd(
-    "ex.io", "widgets", "Widget", WIDGET_SCHEMA,
+    "ex.io",
+    "widgets",
+    "Widget",
+    WIDGET_SCHEMA,
     subresources={
         "status": {},
         "scale": {
@@ -86,9 +89,11 @@ WIDGETS = crd(
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     ],
     selectableFields=[
-        {"jsonPath": ".spec.color"}, {"jsonPath": ".spec.size"}, {"jsonPath": ".spec.on"},
+        {"jsonPath": ".spec.color"},
+        {"jsonPath": ".spec.size"},
+        {"jsonPath": ".spec.on"},
     ],
-)  # fmt: skip
+)
 WIDGETS["spec"]["names"] |= {"shortNames": ["wd"], "categories": ["all"]}
 
 LOOSE = crd("loose.io", "blobs", "Blob", ANYTHING)

@@ -199,31 +199,37 @@ def test_a_review_says_what_is_allowed(cluster: Cluster, who: str, allowed: bool
     ("path", "body", "why"),
     [
         (
-            "authorization.k8s.io/v1/subjectaccessreviews", {"spec": {"groups": 5}},
+            "authorization.k8s.io/v1/subjectaccessreviews",
+            {"spec": {"groups": 5}},
             "number into Go struct field SubjectAccessReviewSpec.spec.groups of type []string",
         ),
         (
-            "authorization.k8s.io/v1/subjectaccessreviews", {"spec": {"extra": {"a": 5}}},
+            "authorization.k8s.io/v1/subjectaccessreviews",
+            {"spec": {"extra": {"a": 5}}},
             "number into Go struct field SubjectAccessReviewSpec.spec.extra of type v1.ExtraValue",
         ),
         (
-            "authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": 5}},
+            "authorization.k8s.io/v1/selfsubjectrulesreviews",
+            {"spec": {"namespace": 5}},
             "number into Go struct field SelfSubjectRulesReviewSpec.spec.namespace of type string",
         ),
         (
-            "authentication.k8s.io/v1/tokenreviews", {"spec": {"token": 5}},
+            "authentication.k8s.io/v1/tokenreviews",
+            {"spec": {"token": 5}},
             "number into Go struct field TokenReviewSpec.spec.token of type string",
         ),
         (
-            "rbac.authorization.k8s.io/v1/clusterroles", {"rules": [{"verbs": "get"}]},
+            "rbac.authorization.k8s.io/v1/clusterroles",
+            {"rules": [{"verbs": "get"}]},
             "string into Go struct field PolicyRule.rules.verbs of type []string",
         ),
         (
-            "rbac.authorization.k8s.io/v1/clusterrolebindings", {"subjects": ["u"]},
+            "rbac.authorization.k8s.io/v1/clusterrolebindings",
+            {"subjects": ["u"]},
             "string into Go struct field ClusterRoleBinding.subjects of type v1.Subject",
         ),
     ],
-)  # fmt: skip
+)
 def test_questions_and_rules_of_wrong_types_are_refused(
     api: Wire, path: str, body: dict[str, object], why: str
 ) -> None:
@@ -249,5 +255,6 @@ def test_a_review_of_no_token_is_refused(api: Wire) -> None:
     """There is nothing to look at."""
     answer = api.post("/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {}})
     assert (answer.status, answer.json["message"]) == (
-        400, "token is required for TokenReview in authentication",
-    )  # fmt: skip
+        400,
+        "token is required for TokenReview in authentication",
+    )

@@ -414,12 +414,17 @@ def test_both_servers_answer_alike(twins: tuple[Cluster, Cluster], ask: Ask) -> 
     answers = [
         _told(
             cluster.admin.send(
-                ask.method, ask.path, ask.body, params=ask.params or None,
-                content_type=ask.content_type, accept=ask.accept, headers=ask.headers,
+                ask.method,
+                ask.path,
+                ask.body,
+                params=ask.params or None,
+                content_type=ask.content_type,
+                accept=ask.accept,
+                headers=ask.headers,
             )
         )
         for cluster in twins
-    ]  # fmt: skip
+    ]
     if ask.name in KNOWN:
         assert answers[0] != answers[1], f"docs/differences.md lists {ask.name!r} without need"
     else:

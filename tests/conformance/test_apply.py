@@ -109,11 +109,14 @@ def test_text_that_is_applied_to_a_secret_is_among_its_data(api: Wire, namespace
     answer = _apply(api, path, _secret(stringData={"a": "z"}), "n")
     assert (answer.status, answer.json["details"]["causes"]) == (
         409,
-        [{
-            "reason": "FieldManagerConflict", "message": 'conflict with "m"',
-            "field": ".stringData.a",
-        }],
-    )  # fmt: skip
+        [
+            {
+                "reason": "FieldManagerConflict",
+                "message": 'conflict with "m"',
+                "field": ".stringData.a",
+            }
+        ],
+    )
     both = _apply(api, path, _secret(stringData={"a": "z"}, data={"b": "eA=="}), "n", force="true")
     assert both.json["data"] == {"a": "eg==", "b": "eA=="}
 

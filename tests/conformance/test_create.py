@@ -14,9 +14,14 @@ def test_a_created_object_is_furnished_by_the_server(widgets: Collection) -> Non
     created = widgets.fill("a", size=1)[0]
     metadata = created["metadata"]
     assert list(metadata) == [
-        "creationTimestamp", "generation", "managedFields", "name", "namespace",
-        "resourceVersion", "uid",
-    ]  # fmt: skip
+        "creationTimestamp",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "resourceVersion",
+        "uid",
+    ]
     assert (metadata["generation"], metadata["namespace"]) == (1, widgets.namespace)
     assert created["spec"] == {"replicas": 1, "size": 1}
     assert metadata["managedFields"] == [

@@ -29,9 +29,12 @@ def test_a_delete_answers_a_success_with_the_uid(widgets: Collection) -> None:
         "metadata": {},
         "status": "Success",
         "details": {
-            "name": "a", "group": "ex.io", "kind": "widgets", "uid": created["metadata"]["uid"],
+            "name": "a",
+            "group": "ex.io",
+            "kind": "widgets",
+            "uid": created["metadata"]["uid"],
         },
-    }  # fmt: skip
+    }
     assert widgets.api.get(widgets.at("a")).status == 404
 
 

@@ -22,23 +22,38 @@ def test_a_group_version_lists_its_resources(api: Wire) -> None:
     """Resources and subresources, with what can be done to each."""
     found = api.get("/apis/ex.io/v1").json
     assert {key: found[key] for key in ("kind", "apiVersion", "groupVersion")} == {
-        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "ex.io/v1",
-    }  # fmt: skip
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": "ex.io/v1",
+    }
     entries = {entry["name"]: entry for entry in found["resources"]}
     widgets = entries["widgets"]
     assert re.fullmatch(r"[A-Za-z0-9+/]{11}=", widgets.pop("storageVersionHash"))
     assert widgets == {
-        "name": "widgets", "singularName": "widget", "namespaced": True, "kind": "Widget",
-        "verbs": VERBS, "shortNames": ["wd"], "categories": ["all"],
-    }  # fmt: skip
+        "name": "widgets",
+        "singularName": "widget",
+        "namespaced": True,
+        "kind": "Widget",
+        "verbs": VERBS,
+        "shortNames": ["wd"],
+        "categories": ["all"],
+    }
     assert entries["widgets/status"] == {
-        "name": "widgets/status", "singularName": "", "namespaced": True, "kind": "Widget",
+        "name": "widgets/status",
+        "singularName": "",
+        "namespaced": True,
+        "kind": "Widget",
         "verbs": ["get", "patch", "update"],
-    }  # fmt: skip
+    }
     assert entries["widgets/scale"] == {
-        "name": "widgets/scale", "singularName": "", "namespaced": True, "group": "autoscaling",
-        "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"],
-    }  # fmt: skip
+        "name": "widgets/scale",
+        "singularName": "",
+        "namespaced": True,
+        "group": "autoscaling",
+        "version": "v1",
+        "kind": "Scale",
+        "verbs": ["get", "patch", "update"],
+    }
     assert entries["globes"]["namespaced"] is False
 
 
@@ -46,9 +61,12 @@ def test_a_group_lists_its_versions(api: Wire) -> None:
     """`/apis/G` is an APIGroup."""
     version = {"groupVersion": "ex.io/v1", "version": "v1"}
     assert api.get("/apis/ex.io").json == {
-        "kind": "APIGroup", "apiVersion": "v1", "name": "ex.io",
-        "versions": [version], "preferredVersion": version,
-    }  # fmt: skip
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": "ex.io",
+        "versions": [version],
+        "preferredVersion": version,
+    }
 
 
 def test_all_groups_are_listed(api: Wire) -> None:

@@ -13,9 +13,13 @@ UNRECOGNIZED = "the object provided is unrecognized (must be of type Widget): "
 
 def _failure(code: int, reason: str, message: str, **details: object) -> dict[str, object]:
     status: dict[str, object] = {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": reason,
-    }  # fmt: skip
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+    }
     return {**status, **details, "code": code}
 
 
@@ -58,10 +62,11 @@ def test_a_body_of_an_unknown_type_is_unsupported(widgets: Collection, content_t
     """The 415 names what is accepted."""
     answer = widgets.api.send("POST", widgets.path, b"{}", content_type=content_type)
     assert answer.json == _failure(
-        415, "UnsupportedMediaType",
+        415,
+        "UnsupportedMediaType",
         "the body of the request was in an unknown format - accepted media types include: "
         "application/json, application/yaml, application/vnd.kubernetes.protobuf",
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "FOO"])
@@ -69,17 +74,21 @@ def test_a_method_nobody_knows_is_not_allowed(widgets: Collection, method: str) 
     """The 405 names the resource and no verb."""
     answer = widgets.api.send(method, widgets.path)
     assert answer.json == _failure(
-        405, "MethodNotAllowed", ' is not supported on resources of kind "widgets.ex.io"',
+        405,
+        "MethodNotAllowed",
+        ' is not supported on resources of kind "widgets.ex.io"',
         details={"group": "ex.io", "kind": "widgets"},
-    )  # fmt: skip
+    )
 
 
 def test_a_write_to_the_version_is_not_allowed(api: Wire) -> None:
     """A built-in path with another method is a 405 without details."""
     assert api.delete("/version").json == _failure(
-        405, "MethodNotAllowed", "the server does not allow this method on the requested resource",
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
         details={},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nosuch", "/api/v1/namespaces/x/nosuch", "/api/v2"])
@@ -93,11 +102,17 @@ def test_an_unknown_core_path_is_a_status(api: Wire, path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/nosuch", "/apis/ex.io/v9", "/apis/ex.io/v1/gadgets", "/apis/ex.io/v1/Widgets",
-        "/apis/ex.io/v1/widget", "/apis/ex.io/v1//widgets", "/apis/ex.io/v9/widgets",
-        "/apis/ex.io/v1/namespaces/x/globes", "/apis/EX.io/v1/widgets",
+        "/nosuch",
+        "/apis/ex.io/v9",
+        "/apis/ex.io/v1/gadgets",
+        "/apis/ex.io/v1/Widgets",
+        "/apis/ex.io/v1/widget",
+        "/apis/ex.io/v1//widgets",
+        "/apis/ex.io/v9/widgets",
+        "/apis/ex.io/v1/namespaces/x/globes",
+        "/apis/EX.io/v1/widgets",
     ],
-)  # fmt: skip
+)
 def test_an_unknown_path_is_a_page_not_found(api: Wire, path: str) -> None:
     """Unknown groups, versions, resources, spellings and scopes are 19 bytes of text."""
     answer = api.get(path)
@@ -109,9 +124,11 @@ def test_an_unknown_path_is_a_page_not_found(api: Wire, path: str) -> None:
 def test_a_missing_object_is_a_status(widgets: Collection) -> None:
     """NotFound names group, resource and object."""
     assert widgets.api.get(widgets.at("nope")).json == _failure(
-        404, "NotFound", 'widgets.ex.io "nope" not found',
+        404,
+        "NotFound",
+        'widgets.ex.io "nope" not found',
         details={"name": "nope", "group": "ex.io", "kind": "widgets"},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,12 +136,13 @@ def test_a_missing_object_is_a_status(widgets: Collection) -> None:
     [
         (3145728, 413, "Request entity too large: limit is 3145728"),
         (
-            2500000, 500,
+            2500000,
+            500,
             "rpc error: code = ResourceExhausted desc = trying to send message larger than max",
         ),
         (1800000, 500, "etcdserver: request is too large"),
     ],
-)  # fmt: skip
+)
 def test_an_object_that_is_too_large_is_refused(
     widgets: Collection, size: int, code: int, message: str
 ) -> None:

@@ -25,20 +25,31 @@ def _about(namespace: str) -> Object:
 def _core(name: str, namespace: str) -> Object:
     """An event as client-go's old recorder writes it."""
     return {
-        "apiVersion": "v1", "kind": "Event", "metadata": {"name": name},
-        "involvedObject": _about(namespace), "reason": "R", "message": "told", "type": "Normal",
-        "source": {"component": "kubelet", "host": "h"}, "count": 3,
-        "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-02T00:00:00Z",
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name},
+        "involvedObject": _about(namespace),
+        "reason": "R",
+        "message": "told",
+        "type": "Normal",
+        "source": {"component": "kubelet", "host": "h"},
+        "count": 3,
+        "firstTimestamp": "2026-01-01T00:00:00Z",
+        "lastTimestamp": "2026-01-02T00:00:00Z",
+    }
 
 
 def _new(name: str, namespace: str) -> Object:
     """An event as the new recorder writes it."""
     return {
-        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": name},
-        "regarding": _about(namespace), "note": "noted", "reportingController": "k8s.io/kubelet",
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name},
+        "regarding": _about(namespace),
+        "note": "noted",
+        "reportingController": "k8s.io/kubelet",
         **SHARED,
-    }  # fmt: skip
+    }
 
 
 def _said(event: Object) -> Object:
@@ -64,17 +75,25 @@ def test_an_event_of_the_core_group_is_in_events_k8s_io(
     made = api.post(core, _core("e", namespace)).json
     assert _said(made) == {
         **_said(_core("e", namespace)),
-        "eventTime": None, "reportingComponent": "", "reportingInstance": "",
-    }  # fmt: skip
+        "eventTime": None,
+        "reportingComponent": "",
+        "reportingInstance": "",
+    }
     found = api.get(f"{new}/e").json
     assert found["metadata"] == made["metadata"]
     assert _said(found) == {
-        "apiVersion": "events.k8s.io/v1", "kind": "Event", "eventTime": None,
-        "regarding": _about(namespace), "reason": "R", "note": "told", "type": "Normal",
-        "deprecatedSource": {"component": "kubelet", "host": "h"}, "deprecatedCount": 3,
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "eventTime": None,
+        "regarding": _about(namespace),
+        "reason": "R",
+        "note": "told",
+        "type": "Normal",
+        "deprecatedSource": {"component": "kubelet", "host": "h"},
+        "deprecatedCount": 3,
         "deprecatedFirstTimestamp": "2026-01-01T00:00:00Z",
         "deprecatedLastTimestamp": "2026-01-02T00:00:00Z",
-    }  # fmt: skip
+    }
 
 
 def test_an_event_of_events_k8s_io_is_in_the_core_group(
@@ -83,16 +102,24 @@ def test_an_event_of_events_k8s_io_is_in_the_core_group(
     """The other way round."""
     made = api.post(new, _new("e", namespace)).json
     assert _said(made) == {
-        **_said(_new("e", namespace)), "deprecatedSource": {},
-        "deprecatedFirstTimestamp": None, "deprecatedLastTimestamp": None,
-    }  # fmt: skip
+        **_said(_new("e", namespace)),
+        "deprecatedSource": {},
+        "deprecatedFirstTimestamp": None,
+        "deprecatedLastTimestamp": None,
+    }
     found = api.get(f"{core}/e").json
     assert found["metadata"] == made["metadata"]
     assert _said(found) == {
-        "apiVersion": "v1", "kind": "Event", "involvedObject": _about(namespace),
-        "message": "noted", "reportingComponent": "k8s.io/kubelet", "source": {},
-        "firstTimestamp": None, "lastTimestamp": None, **SHARED,
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "Event",
+        "involvedObject": _about(namespace),
+        "message": "noted",
+        "reportingComponent": "k8s.io/kubelet",
+        "source": {},
+        "firstTimestamp": None,
+        "lastTimestamp": None,
+        **SHARED,
+    }
 
 
 def test_the_bytes_of_an_event_come_in_the_order_of_its_struct(
@@ -127,9 +154,11 @@ def test_a_watch_of_one_group_sees_what_the_other_writes(
         seen = [(e["type"], e["object"]["apiVersion"], e["object"][word]) for e in events]
         group = ("v1", "events.k8s.io/v1")[told]
         assert seen == [
-            ("ADDED", group, "told"), ("ADDED", group, "noted"),
-            ("DELETED", group, "told"), ("DELETED", group, "noted"),
-        ]  # fmt: skip
+            ("ADDED", group, "told"),
+            ("ADDED", group, "noted"),
+            ("DELETED", group, "told"),
+            ("DELETED", group, "noted"),
+        ]
 
 
 def test_a_selector_of_one_group_finds_what_the_other_wrote(
@@ -139,17 +168,26 @@ def test_a_selector_of_one_group_finds_what_the_other_wrote(
     api.post(core, _core("a", namespace))
     api.post(new, _new("b", namespace))
     asked = {
-        "involvedObject.name=p": core, "source=kubelet": core, "source=k8s.io/kubelet": core,
-        "reportingComponent=k8s.io/kubelet": core, "type=Warning": core,
-        "regarding.name=p": new, "reportingController=k8s.io/kubelet": new, "type=Normal": new,
-    }  # fmt: skip
+        "involvedObject.name=p": core,
+        "source=kubelet": core,
+        "source=k8s.io/kubelet": core,
+        "reportingComponent=k8s.io/kubelet": core,
+        "type=Warning": core,
+        "regarding.name=p": new,
+        "reportingController=k8s.io/kubelet": new,
+        "type=Normal": new,
+    }
     found = {text: api.get(path, {"fieldSelector": text}).names for text, path in asked.items()}
     assert found == {
-        "involvedObject.name=p": ["a", "b"], "source=kubelet": ["a"],
-        "source=k8s.io/kubelet": ["b"], "reportingComponent=k8s.io/kubelet": ["b"],
-        "type=Warning": ["b"], "regarding.name=p": ["a", "b"],
-        "reportingController=k8s.io/kubelet": ["b"], "type=Normal": ["a"],
-    }  # fmt: skip
+        "involvedObject.name=p": ["a", "b"],
+        "source=kubelet": ["a"],
+        "source=k8s.io/kubelet": ["b"],
+        "reportingComponent=k8s.io/kubelet": ["b"],
+        "type=Warning": ["b"],
+        "regarding.name=p": ["a", "b"],
+        "reportingController=k8s.io/kubelet": ["b"],
+        "type=Normal": ["a"],
+    }
 
 
 def test_what_was_owned_in_the_words_of_the_other_group_is_owned_no_more(

@@ -246,9 +246,13 @@ class _Kubectl:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [self._binary, "--namespace", self._namespace, *arguments],
-            cwd=_FILES, env=self._environment, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            cwd=_FILES,
+            env=self._environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
 
     def run(self, *arguments: str) -> tuple[int, str]:
         process = self.start(*arguments)
@@ -360,10 +364,14 @@ def test_a_watch_prints_the_same(
                 if not _LOG_LINE.match(line):
                     lines.append(_masked(line))
             for command in (
-                "create -f config.yaml", "label configmap conf x=y", "label configmap conf app-",
-                "label configmap conf app=mill", "delete configmap conf",
-                "create configmap last --from-literal=a=b", "label configmap last app=mill",
-            ):  # fmt: skip
+                "create -f config.yaml",
+                "label configmap conf x=y",
+                "label configmap conf app-",
+                "label configmap conf app=mill",
+                "delete configmap conf",
+                "create configmap last --from-literal=a=b",
+                "label configmap last app=mill",
+            ):
                 status, text = kubectl.run(*shlex.split(command))
                 assert status == 0, text
             for line in watch.stdout:
@@ -383,9 +391,13 @@ def test_a_watch_prints_the_same(
 
 
 _NOT_SERVED = {
-    "bindings", "componentstatuses", "deviceclasses", "resourceclaims", "resourceclaimtemplates",
+    "bindings",
+    "componentstatuses",
+    "deviceclasses",
+    "resourceclaims",
+    "resourceclaimtemplates",
     "resourceslices",
-}  # fmt: skip
+}
 """Built-in resources that the embedded server leaves out."""
 
 

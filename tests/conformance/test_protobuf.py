@@ -28,5 +28,6 @@ def test_every_built_in_kind_has_a_layout() -> None:
     described = {line.partition(" = ")[0] for line in _TABLE.splitlines() if " = " in line}
     served = {f"{each.api_version} {each.kind}" for each in BUILTINS}
     assert {each.rpartition(" ")[2] for each in served - described} == {
-        "CustomResourceDefinition", "APIService",
-    }  # fmt: skip
+        "CustomResourceDefinition",
+        "APIService",
+    }

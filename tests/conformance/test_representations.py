@@ -57,9 +57,13 @@ def test_a_cell_is_the_value_in_its_type(two: Collection) -> None:
 
 @pytest.mark.parametrize(
     ("include", "kind"),
-    [(None, "PartialObjectMetadata"), ("Metadata", "PartialObjectMetadata"), ("Object", "Widget"),
-     ("None", None)],
-)  # fmt: skip
+    [
+        (None, "PartialObjectMetadata"),
+        ("Metadata", "PartialObjectMetadata"),
+        ("Object", "Widget"),
+        ("None", None),
+    ],
+)
 def test_a_row_includes_what_is_asked(
     two: Collection, include: str | None, kind: str | None
 ) -> None:
@@ -138,9 +142,14 @@ def test_a_metadata_list_has_metadata_alone(two: Collection) -> None:
     item = answer["items"][0]
     assert list(item) == ["kind", "apiVersion", "metadata"]
     assert list(item["metadata"]) == [
-        "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
         "managedFields",
-    ]  # fmt: skip
+    ]
 
 
 def test_one_objects_metadata_can_be_asked(two: Collection) -> None:
@@ -187,11 +196,15 @@ def test_a_watch_of_metadata_lists_ends_at_its_first_event(two: Collection) -> N
 @pytest.mark.parametrize(
     "accept",
     [
-        None, "*/*", "application/*", "application/json;stream=watch",
-        "application/json;profile=foo", "application/cbor, application/json;q=0.5",
+        None,
+        "*/*",
+        "application/*",
+        "application/json;stream=watch",
+        "application/json;profile=foo",
+        "application/cbor, application/json;q=0.5",
         "application/vnd.kubernetes.protobuf,application/json",
     ],
-)  # fmt: skip
+)
 def test_what_can_be_json_is_json(two: Collection, accept: str | None) -> None:
     """Unknown parameters are ignored, and the list is tried in order."""
     answer = two.api.get(two.path, accept=accept)

@@ -37,16 +37,23 @@ def test_label_selectors_select(labelled: Collection, selector: str, expected: s
         ("x in (", "found '', expected: ',', ')' or identifier"),
         (
             "a=-b-",
-            ('values[0][a]: Invalid value: "-b-": a valid label must be an empty string or consist '
-            "of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-            "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-            "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"),
+            (
+                'values[0][a]: Invalid value: "-b-": a valid label must be an empty string or consist '
+                "of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+                "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+                "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+            ),
         ),
-        ("x>a", ('values[0]: Invalid value: "a": for \'Gt\', \'Lt\' operators, the value must be '
-                "an integer")),
+        (
+            "x>a",
+            (
+                "values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be "
+                "an integer"
+            ),
+        ),
     ],
     ids=["two words", "open", "value", "not a number"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("watch", ["0", "1"])
 def test_a_label_selector_that_cannot_be_read_is_refused(
     widgets: Collection, selector: str, message: str, watch: str
@@ -60,13 +67,20 @@ def test_a_label_selector_that_cannot_be_read_is_refused(
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
-        ("metadata.name=a", "a"), ("metadata.name==a", "a"), ("metadata.name!=a", "bc"),
-        ("metadata.name=a,metadata.name=b", ""), ("metadata.namespace=nowhere", ""),
-        ("spec.color=red", "a"), ("spec.color!=red", "bc"), ("spec.color=", "c"),
-        ("spec.size=2", "a"), ("spec.on=true", "a"), ("spec.color=red,spec.size=2", "a"),
+        ("metadata.name=a", "a"),
+        ("metadata.name==a", "a"),
+        ("metadata.name!=a", "bc"),
+        ("metadata.name=a,metadata.name=b", ""),
+        ("metadata.namespace=nowhere", ""),
+        ("spec.color=red", "a"),
+        ("spec.color!=red", "bc"),
+        ("spec.color=", "c"),
+        ("spec.size=2", "a"),
+        ("spec.on=true", "a"),
+        ("spec.color=red,spec.size=2", "a"),
         ("spec.color!=red,metadata.name!=c", "b"),
     ],
-)  # fmt: skip
+)
 def test_field_selectors_select(labelled: Collection, selector: str, expected: str) -> None:
     """Names, namespaces and selectableFields select by their text; a missing field is empty."""
     assert labelled.api.get(labelled.path, {"fieldSelector": selector}).names == list(expected)
@@ -87,11 +101,13 @@ def test_a_field_selector_on_the_namespace_selects_among_all(
         ("spec.note=x", "field label not supported: spec.note"),
         ("metadata.labels.x=1", "field label not supported: metadata.labels.x"),
         ("metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"),
-        ("spec.color in (red)", ("invalid selector: 'spec.color in (red)'; "
-                                "can't understand 'spec.color in (red)'")),
+        (
+            "spec.color in (red)",
+            ("invalid selector: 'spec.color in (red)'; can't understand 'spec.color in (red)'"),
+        ),
     ],
     ids=["no selectable field", "a label", "no operator", "a set"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("watch", ["0", "1"])
 def test_a_field_selector_that_cannot_be_used_is_refused(
     widgets: Collection, selector: str, message: str, watch: str

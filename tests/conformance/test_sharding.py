@@ -61,9 +61,11 @@ def test_a_sharded_watch_sees_its_shard(many: Collection) -> None:
     """State and events of the shard alone, then the usual mark."""
     low = _low(many)
     params = {
-        "shardSelector": LOW, "sendInitialEvents": "true", "allowWatchBookmarks": "true",
+        "shardSelector": LOW,
+        "sendInitialEvents": "true",
+        "allowWatchBookmarks": "true",
         "resourceVersionMatch": "NotOlderThan",
-    }  # fmt: skip
+    }
     with many.api.watch(many.path, params) as watch:
         assert watch.take(len(low)) == [("ADDED", name) for name in low]
         assert watch.event()["type"] == "BOOKMARK"

@@ -37,8 +37,10 @@ def test_a_json_patch_applies_its_steps(widgets: Collection) -> None:
     answer = widgets.api.patch(widgets.at("a"), patch, JSON_PATCH)
     assert answer.status == 200
     assert answer.json["spec"] == {
-        "parts": [{"name": "p"}, {"name": "q"}], "replicas": 1, "size": 5,
-    }  # fmt: skip
+        "parts": [{"name": "p"}, {"name": "q"}],
+        "replicas": 1,
+        "size": 5,
+    }
 
 
 @pytest.mark.parametrize(

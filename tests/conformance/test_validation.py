@@ -74,8 +74,11 @@ def test_a_value_that_breaks_the_schema_is_invalid(
     assert causes[0] == {"reason": reason, "message": message, "field": field}
     assert [cause["field"] for cause in causes[1:]] == (["<nil>"] if spec == {"size": 1.5} else [])
     assert body["details"] == {
-        "name": "a", "group": "ex.io", "kind": "Widget", "causes": causes,
-    }  # fmt: skip
+        "name": "a",
+        "group": "ex.io",
+        "kind": "Widget",
+        "causes": causes,
+    }
     told = [f"{c['field']}: {c['message']}" for c in causes]
     what = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
     assert body["message"] == f'Widget.ex.io "a" is invalid: {what}'

@@ -142,8 +142,9 @@ def test_each_event_of_a_watch_is_a_text_frame(ask: Ask, widgets: Collection) ->
         widgets.merge("a", {"metadata": {"annotations": {"long": long}}})
         event = watch.event()
         assert (event["type"], event["object"]["metadata"]["annotations"]) == (
-            "MODIFIED", {"long": long},
-        )  # fmt: skip
+            "MODIFIED",
+            {"long": long},
+        )
         widgets.api.delete(widgets.at("a"))
         assert watch.event()["type"] == "DELETED"
 
@@ -155,11 +156,12 @@ def test_the_handshake_is_answered_as_rfc_6455_says(ask: Ask, widgets: Collectio
     assert found.head() == (
         "HTTP/1.1 101 Switching Protocols",
         {
-            "upgrade": "websocket", "connection": "Upgrade",
+            "upgrade": "websocket",
+            "connection": "Upgrade",
             "sec-websocket-accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
             "sec-websocket-protocol": offered,
         },
-    )  # fmt: skip
+    )
 
 
 def test_a_watch_that_ends_says_goodbye(ask: Ask, widgets: Collection) -> None:
@@ -240,5 +242,6 @@ def test_the_protocol_of_a_websocket_may_be_of_any_bytes(ask: Ask, widgets: Coll
     found = ask(f"{widgets.path}?watch=1", Sec_WebSocket_Protocol="é")
     status, headers = found.head()
     assert (status, headers["sec-websocket-protocol"]) == (
-        "HTTP/1.1 101 Switching Protocols", "é",
-    )  # fmt: skip
+        "HTTP/1.1 101 Switching Protocols",
+        "é",
+    )

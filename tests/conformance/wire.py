@@ -188,10 +188,13 @@ class Wire:
         """Open a watch; its status may be an error, with the body as its lines."""
         _, sent = self._prepare(None, None, accept, None)
         response = self._pool.request(
-            "GET", self._at(path, {"watch": "1", **(params or {})}), headers=sent,
-            preload_content=False, decode_content=False,
+            "GET",
+            self._at(path, {"watch": "1", **(params or {})}),
+            headers=sent,
+            preload_content=False,
+            decode_content=False,
             timeout=urllib3.Timeout(connect=5, read=patience),
-        )  # fmt: skip
+        )
         assert isinstance(response, urllib3.HTTPResponse)
         return Watch(response, patience)
 

@@ -37,8 +37,12 @@ def test_texts_of_several_lines_are_compared_line_by_line() -> None:
     """With a line of context, and lines that look like headings of a diff."""
     old, new = "a\nb\n-- c\nd\ne", "a\nb\n++ c\nd\ne"
     assert shown(Change(".data.x", old, new)) == [
-        "  .data.x:", "      b", "-     -- c", "+     ++ c", "      d",
-    ]  # fmt: skip
+        "  .data.x:",
+        "      b",
+        "-     -- c",
+        "+     ++ c",
+        "      d",
+    ]
 
 
 def test_nothing_in_it_can_act_on_a_terminal() -> None:

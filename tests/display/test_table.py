@@ -53,8 +53,11 @@ def test_what_could_be_cut_in_two_is_quoted(text: str) -> None:
 def test_a_plain_cell_is_left_alone() -> None:
     """So are numbers inside of texts."""
     assert [csv_cell(text) for text in ("shop-tls", "10.0.0.0/26", "", "日本")] == [
-        "shop-tls", "10.0.0.0/26", "", "日本",
-    ]  # fmt: skip
+        "shop-tls",
+        "10.0.0.0/26",
+        "",
+        "日本",
+    ]
 
 
 def test_control_characters_are_made_visible() -> None:

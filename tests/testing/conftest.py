@@ -34,9 +34,15 @@ class Client:
         self.pool = urllib3.PoolManager(retries=False, timeout=timeout, ca_certs=ca)
 
     def ask(
-        self, method: str, path: str, *, token: str | None = None, body: object = None,
-        headers: dict[str, str] | None = None, stream: bool = False,
-    ) -> urllib3.BaseHTTPResponse:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        *,
+        token: str | None = None,
+        body: object = None,
+        headers: dict[str, str] | None = None,
+        stream: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
         """One request."""
         return self.pool.request(
             method,

@@ -219,8 +219,10 @@ def test_lists_are_of_all_namespaces_or_one_and_selected(server: ApiServer) -> N
     """The items say what they are, built-in ones too."""
     for namespace in ("one", "two"):
         server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        server.create({**widget(namespace), "metadata": {"name": "w", "labels": {"in": namespace}}},
-                      namespace=namespace)  # fmt: skip
+        server.create(
+            {**widget(namespace), "metadata": {"name": "w", "labels": {"in": namespace}}},
+            namespace=namespace,
+        )
     assert len(server.list("widgets")) == 2
     assert len(server.list("widgets", "one")) == 1
     (found,) = server.list("widgets", label_selector="in=two")
@@ -270,11 +272,15 @@ OLD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {
-        "name": "a", "uid": "of-then", "creationTimestamp": "2020-01-01T00:00:00Z",
-        "finalizers": ["ex.io/held"], "resourceVersion": "99", "generation": 7,
+        "name": "a",
+        "uid": "of-then",
+        "creationTimestamp": "2020-01-01T00:00:00Z",
+        "finalizers": ["ex.io/held"],
+        "resourceVersion": "99",
+        "generation": 7,
     },
     "status": {"phase": "Failed"},
-}  # fmt: skip
+}
 
 
 def test_an_object_is_loaded_as_it_is(server: ApiServer, client: Client) -> None:

@@ -90,8 +90,11 @@ def test_reset_leaves_a_new_cluster(plane: ControlPlane) -> None:
         plane.create(held, "ns")
         plane.reset()
         assert {ns["metadata"]["name"] for ns in plane.list("namespaces")} == {
-            "default", "kube-node-lease", "kube-public", "kube-system",
-        }  # fmt: skip
+            "default",
+            "kube-node-lease",
+            "kube-public",
+            "kube-system",
+        }
         assert plane.list("customresourcedefinitions") == []
         with pytest.raises(LookupError, match="widgets"):
             plane.list("widgets")
@@ -119,8 +122,10 @@ def test_the_kubeconfig_is_private_and_works(plane: ControlPlane, tmp_path: Path
         pytest.skip(f"{kubectl} is not there")
     said = subprocess.run(
         [kubectl, f"--kubeconfig={path}", "get", "namespace", "default", "-o", "name"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert said.stdout == "namespace/default\n"
 
 
@@ -257,8 +262,10 @@ def test_it_dies_with_its_starter(number: signal.Signals) -> None:
     """However the Python process ends, its servers and their folder go too."""
     starter = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(_STARTER)],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     with starter:
         assert starter.stdout is not None
         etcd, apiserver, directory = starter.stdout.readline().split()

@@ -270,9 +270,14 @@ def test_a_refusal_is_a_status(server: ApiServer, client: Client, code: int) -> 
     status = json.loads(answer.data)
     assert (answer.status, status["code"], status["message"]) == (code, code, "so it is")
     assert status.get("reason") == {
-        401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 410: "Expired",
-        429: "TooManyRequests", 503: "ServiceUnavailable", 504: "Timeout",
-    }.get(code)  # fmt: skip
+        401: "Unauthorized",
+        403: "Forbidden",
+        404: "NotFound",
+        410: "Expired",
+        429: "TooManyRequests",
+        503: "ServiceUnavailable",
+        504: "Timeout",
+    }.get(code)
 
 
 @pytest.mark.parametrize("text", ["Too many requests, please try again later.\n", ""])
@@ -358,10 +363,11 @@ def test_a_compressed_answer_is_cut_short(server: ApiServer, client: Client) -> 
     """The framing is complete, the gzip member is not."""
     server.faults.add(TruncateGzip(), verb="list")
     answer = client.pool.request(
-        "GET", server.url + WIDGETS_PATH,
+        "GET",
+        server.url + WIDGETS_PATH,
         headers={"Authorization": f"Bearer {server.token}", "Accept-Encoding": "gzip"},
         decode_content=False,
-    )  # fmt: skip
+    )
     assert answer.headers["Content-Encoding"] == "gzip"
     with pytest.raises(EOFError):
         gzip.decompress(answer.data)
@@ -426,9 +432,13 @@ def test_a_fault_strikes_only_what_it_is_aimed_at(server: ApiServer, client: Cli
     carol = server.access.add_user("carol", groups=["system:masters"])
     teapot = HttpStatus(418)
     for aim in (
-        {"verb": ("delete", "patch")}, {"resource": "widgets/status"}, {"resource": "gadgets"},
-        {"namespace": "other"}, {"name": "b"}, {"path": "/api/v1*"},
-    ):  # fmt: skip
+        {"verb": ("delete", "patch")},
+        {"resource": "widgets/status"},
+        {"resource": "gadgets"},
+        {"namespace": "other"},
+        {"name": "b"},
+        {"path": "/api/v1*"},
+    ):
         server.faults.add(teapot, **aim)
     server.faults.add(teapot, user="carol", resource="widgets.ex.io")
     codes = {
@@ -441,8 +451,14 @@ def test_a_fault_strikes_only_what_it_is_aimed_at(server: ApiServer, client: Cli
         "delete": client.ask("DELETE", f"{WIDGETS_PATH}/a").status,
     }
     assert codes == {
-        "list": 200, "a": 200, "b": 418, "status": 418, "nodes": 418, "carol": 418, "delete": 418,
-    }  # fmt: skip
+        "list": 200,
+        "a": 200,
+        "b": 418,
+        "status": 418,
+        "nodes": 418,
+        "carol": 418,
+        "delete": 418,
+    }
 
 
 def test_a_fault_skips_some_and_ends_after_others(server: ApiServer, client: Client) -> None:

@@ -25,12 +25,13 @@ _NS1: dict[str, Any] = {**_W, "namespace": "ns1"}
         ("GET", "/apis/ex.io/v1/watch/widgets", {**_W, "verb": "watch"}),
         ("GET", "/apis/ex.io/v1/watch/namespaces/ns1/widgets", {**_NS1, "verb": "watch"}),
         (
-            "PATCH", "/apis/ex.io/v1/namespaces/ns1/widgets/a/status",
+            "PATCH",
+            "/apis/ex.io/v1/namespaces/ns1/widgets/a/status",
             {**_NS1, "verb": "patch", "name": "a", "subresource": "status"},
         ),
         ("OPTIONS", "/apis/ex.io/v1/widgets", {**_W, "verb": ""}),
     ],
-)  # fmt: skip
+)
 def test_a_resource_path_is_taken_apart(method: str, path: str, expected: dict[str, Any]) -> None:
     """A resource's path is taken apart."""
     assert read_request_info(Request(method, path)) == RequestInfo(path, **expected)

@@ -289,12 +289,18 @@ def _binding(obj: Object) -> Cells:
 _PLAIN = Printer((_column("Created At", "date"),), _created)
 _EVENTS = Printer(
     (
-        _column("Type"), _column("Reason"), _column("Object"), _column("Subobject", priority=1),
-        _column("Source", priority=1), _column("Message"), _column("First Seen", priority=1),
-        _column("Count", priority=1), Column("Name", "string", "", format="name", priority=1),
+        _column("Type"),
+        _column("Reason"),
+        _column("Object"),
+        _column("Subobject", priority=1),
+        _column("Source", priority=1),
+        _column("Message"),
+        _column("First Seen", priority=1),
+        _column("Count", priority=1),
+        Column("Name", "string", "", format="name", priority=1),
     ),
     _event,
-)  # fmt: skip
+)
 _COUNTS = tuple(_column(name, "integer") for name in ("Desired", "Current", "Ready"))
 _WORKLOAD = _columns(wide=("Containers", "Images", "Selector"))
 _BINDINGS = Printer(_columns("Role", "Age", wide=("Users", "Groups", "ServiceAccounts")), _binding)

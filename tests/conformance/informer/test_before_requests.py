@@ -92,13 +92,17 @@ def reset_when_asked(connection: socket.socket) -> None:
 def kubeconfig(path: Path, url: str, user: dict[str, Any], **cluster: Any) -> Path:
     """For one user of one cluster."""
     path.write_text(
-        yaml.safe_dump({
-            "apiVersion": "v1", "kind": "Config", "current-context": "only",
-            "clusters": [{"name": "c", "cluster": {"server": url, **cluster}}],
-            "users": [{"name": "u", "user": user}],
-            "contexts": [{"name": "only", "context": {"cluster": "c", "user": "u"}}],
-        })
-    )  # fmt: skip
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "only",
+                "clusters": [{"name": "c", "cluster": {"server": url, **cluster}}],
+                "users": [{"name": "u", "user": user}],
+                "contexts": [{"name": "only", "context": {"cluster": "c", "user": "u"}}],
+            }
+        )
+    )
     return path
 
 
@@ -139,9 +143,11 @@ def plugin(server: ApiServer, tries: Tries, folder: Path, _: object) -> Case:
     user = {
         "exec": {
             "apiVersion": "client.authentication.k8s.io/v1",
-            "command": sys.executable, "args": ["-c", code], "interactiveMode": "Never",
+            "command": sys.executable,
+            "args": ["-c", code],
+            "interactiveMode": "Never",
         }
-    }  # fmt: skip
+    }
     yield {"kubeconfig": kubeconfig(folder / "config", server.url, user)}
     for _ in log.read_text():
         tries.note()

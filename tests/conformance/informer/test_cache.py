@@ -106,8 +106,11 @@ def test_s06_with_a_selector_added_and_deleted_mean_entered_and_left(
     widgets.merge("a", {"spec": {"color": "blue", "size": 3}})
     widgets.merge("a", {"spec": {"color": "red"}})
     assert heard.wait_count(4) == [
-        ("ADDED", "a"), ("UPDATED", "a"), ("DELETED", "a"), ("ADDED", "a"),
-    ]  # fmt: skip
+        ("ADDED", "a"),
+        ("UPDATED", "a"),
+        ("DELETED", "a"),
+        ("ADDED", "a"),
+    ]
     left = heard.of("a")[2]
     assert (left.object["spec"]["color"], left.object["spec"]["size"]) == ("red", 2)
     assert not left.final_state_unknown

@@ -103,8 +103,12 @@ def test_s08_a_relist_with_a_deletion_in_the_queue_tells_it_once(
     gate.open()
     heard.wait("ADDED", "c")
     assert heard.told == [
-        ("ADDED", "a"), ("ADDED", "b"), ("ADDED", "gate"), ("DELETED", "a"), ("ADDED", "c"),
-    ]  # fmt: skip
+        ("ADDED", "a"),
+        ("ADDED", "b"),
+        ("ADDED", "gate"),
+        ("DELETED", "a"),
+        ("ADDED", "c"),
+    ]
 
 
 def test_s13_a_proxy_that_resets_connections_loses_nothing(

@@ -427,9 +427,12 @@ def test_s20_what_is_not_told_is_merged_per_key(running: Running, widgets: Colle
     gate.open()
     heard.wait("ADDED", "last")
     assert heard.told[4:] == [
-        ("UPDATED", "updated"), ("DELETED", "gone"), ("UPDATED", "again"), ("ADDED", "new"),
+        ("UPDATED", "updated"),
+        ("DELETED", "gone"),
+        ("UPDATED", "again"),
+        ("ADDED", "new"),
         ("ADDED", "last"),
-    ]  # fmt: skip
+    ]
     updated, new = heard.of("updated")[1], heard.of("new")[0]
     assert updated.old is not None
     assert (updated.old["spec"]["size"], updated.object["spec"]["size"]) == (0, 2)

@@ -81,8 +81,12 @@ def test_s24_a_refusal_is_remembered(
     running()
     until(lambda: len(asked()) >= 5)
     assert [form(each) for each in asked()[:5]] == [
-        "streaming list", "list", "watch", "list", "watch",
-    ]  # fmt: skip
+        "streaming list",
+        "list",
+        "watch",
+        "list",
+        "watch",
+    ]
 
 
 @on_embedded
@@ -110,8 +114,12 @@ def test_s24_the_second_cut_makes_the_next_attempt_a_list(
     widgets.fill("c")
     until(lambda: len(asked()) >= 5)
     assert [form(each) for each in asked()[:5]] == [
-        "streaming list", "streaming list", "list", "watch", "streaming list",
-    ]  # fmt: skip
+        "streaming list",
+        "streaming list",
+        "list",
+        "watch",
+        "streaming list",
+    ]
 
 
 @on_embedded
@@ -125,8 +133,10 @@ def test_s24_deletions_before_the_mark_count(
     line = widgets.api.get(widgets.at("a")).body.strip()
     faults.add(
         InjectLine(b'{"type":"DELETED","object":' + line + b"}", after_lines=2),
-        verb="watch", namespace=widgets.namespace, times=1,
-    )  # fmt: skip
+        verb="watch",
+        namespace=widgets.namespace,
+        times=1,
+    )
     assert running().lister.keys() == [f"{widgets.namespace}/b"]
 
 
@@ -197,8 +207,10 @@ def test_s25_a_change_between_pages_is_not_lost(
     found = running(watch_list=False, page_size=2)
     until(lambda: f"{widgets.namespace}/d" in found.lister)
     assert {o["metadata"]["name"]: o["spec"].get("size") for o in found.lister} == {
-        "a": 5, "b": None, "d": None,
-    }  # fmt: skip
+        "a": 5,
+        "b": None,
+        "d": None,
+    }
 
 
 @on_embedded
@@ -212,8 +224,10 @@ def test_s25_a_token_that_expired_makes_it_one_list_without_limit(
     assert len(found.lister) == 3
     lists = [each for each in asked() if each.verb == "list"]
     assert [(each.param("limit"), bool(each.param("continue"))) for each in lists] == [
-        ("2", False), ("2", True), (None, False),
-    ]  # fmt: skip
+        ("2", False),
+        ("2", True),
+        (None, False),
+    ]
 
 
 @on_embedded
@@ -226,8 +240,12 @@ def test_s25_a_watch_too_old_after_pages_lists_without_limit(
     running(watch_list=False, page_size=2)
     until(lambda: len(asked()) >= 5)
     assert [(form(each), each.param("limit")) for each in asked()[:5]] == [
-        ("list", "2"), ("list", "2"), ("watch", None), ("list", None), ("watch", None),
-    ]  # fmt: skip
+        ("list", "2"),
+        ("list", "2"),
+        ("watch", None),
+        ("list", None),
+        ("watch", None),
+    ]
 
 
 @on_embedded

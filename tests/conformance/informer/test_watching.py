@@ -153,9 +153,11 @@ def test_s28_another_error_in_the_stream_backs_off_and_lists(
 ) -> None:
     """A 500 inside of a stream says nothing of what was missed."""
     faults.add(
-        StreamError(500, "etcd is away", after_lines=2), verb="watch",
-        namespace=widgets.namespace, times=1,
-    )  # fmt: skip
+        StreamError(500, "etcd is away", after_lines=2),
+        verb="watch",
+        namespace=widgets.namespace,
+        times=1,
+    )
     found = running()
     widgets.fill("a")
     assert "etcd is away" in reason_of(found.informer, "ended with an error")
@@ -183,15 +185,18 @@ def test_s28_a_right_that_is_taken_away_and_given_back(
     """Forbidden is never permanent: the status says why, and what is held stays."""
     server, name = cluster.server, f"alice-{widgets.namespace}"
     role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name},
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": name},
         "rules": [{"apiGroups": ["ex.io"], "resources": ["widgets"], "verbs": ["list", "watch"]}],
-    }  # fmt: skip
+    }
     binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
         "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],
-    }  # fmt: skip
+    }
     widgets.fill("a")
     factory = factories(server.client(token=cluster.alice._token))
     found, heard = factory.for_resource(WIDGETS), Heard()
@@ -317,8 +322,10 @@ def test_s30_events_older_than_what_is_held_are_dropped(
     widgets.merge("a", {"spec": {"size": 2}})
     faults.add(
         InjectLine(b'{"type":"MODIFIED","object":' + old + b"}", after_lines=2),
-        verb="watch", namespace=widgets.namespace, times=1,
-    )  # fmt: skip
+        verb="watch",
+        namespace=widgets.namespace,
+        times=1,
+    )
     found, heard = running(), Heard()
     found.informer.add_event_handler(heard)
     widgets.fill("b")
@@ -425,8 +432,10 @@ def test_s32_an_object_that_cannot_be_used_is_counted_and_skipped(
     line = b'{"type":"ADDED","object":' + obj % (int(held["metadata"]["resourceVersion"]) + 1)
     faults.add(
         InjectLine(line + b"}", after_lines=2),
-        verb="watch", namespace=widgets.namespace, times=1,
-    )  # fmt: skip
+        verb="watch",
+        namespace=widgets.namespace,
+        times=1,
+    )
     found, heard = running(metrics=counts), Heard()
     found.informer.add_event_handler(heard)
     widgets.fill("b")

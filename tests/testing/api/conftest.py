@@ -36,9 +36,15 @@ class Asker:
         self.api = Api(self.cluster, access or open_to_all())
 
     def __call__(
-        self, method: str, path: str, obj: object = None, *, body: bytes | None = None,
-        headers: dict[str, str] | None = None, **query: str,
-    ) -> Response:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        obj: object = None,
+        *,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+        **query: str,
+    ) -> Response:
         """The response to one request."""
         if body is None:
             body = b"" if obj is None else json.dumps(obj).encode()

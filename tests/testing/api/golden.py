@@ -96,9 +96,10 @@ class Replay:
             ours, theirs = json.loads(ours), json.loads(theirs)
         assert (answer.status, ours) == (recording.response["status"], theirs), recording.name
         headers = {
-            name: self._here(value) for name, value in recording.response["headers"].items()
+            name: self._here(value)
+            for name, value in recording.response["headers"].items()
             if name not in _OF_THE_CONNECTION
-        }  # fmt: skip
+        }
         assert dict(answer.headers) == headers, recording.name
 
     def _learn(self, recorded: str, ours: str) -> None:
@@ -136,22 +137,27 @@ def custom_resource(
     subresources: Object = {"status": {}} if status else {}
     if scale:
         subresources["scale"] = {
-            "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
             "labelSelectorPath": ".status.selector",
-        }  # fmt: skip
+        }
     served = [
         {
-            "name": name, "served": True, "storage": name == versions[0],
-            "schema": {"openAPIV3Schema": schema}, "subresources": subresources,
+            "name": name,
+            "served": True,
+            "storage": name == versions[0],
+            "schema": {"openAPIV3Schema": schema},
+            "subresources": subresources,
         }
         for name in versions
-    ]  # fmt: skip
+    ]
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
     return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{group}"},
         "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": served},
-    }  # fmt: skip
+    }
 
 
 def place(cluster: Any, group: str, plural: str, obj: Object) -> None:

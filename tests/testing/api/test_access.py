@@ -427,13 +427,15 @@ def test_kubectl_may_ask_in_protobuf(reviewers: _Reviewers) -> None:
     data = Path(__file__).parents[2] / "data" / "kubectl-protobuf.json"
     recorded = json.loads(data.read_text(encoding="utf-8"))["auth can-i get"]
     answer = reviewers(
-        "POST", recorded["path"], body=base64.b64decode(recorded["body"]),
+        "POST",
+        recorded["path"],
+        body=base64.b64decode(recorded["body"]),
         headers={
             "authorization": f"Bearer {reviewers.tokens['root']}",
             "content-type": recorded["content_type"],
             "accept": "application/vnd.kubernetes.protobuf,application/json",
         },
-    )  # fmt: skip
+    )
 
     assert (answer.status, json.loads(body_text(answer))["status"]) == (201, {"allowed": True})
 

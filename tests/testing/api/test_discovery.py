@@ -33,10 +33,17 @@ def test_core_resources_are_found_in_both_forms(ask: Asker) -> None:
         "scope": "Namespaced",
         "singularResource": "configmap",
         "verbs": [
-            "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
+            "create",
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "update",
+            "watch",
         ],
         "shortNames": ["cm"],
-    }  # fmt: skip
+    }
 
 
 def test_versions_come_in_order_of_preference(ask: Asker) -> None:

@@ -19,12 +19,15 @@ from tests.testing.cluster.small_cluster import THING
 _RECORDED_AT = datetime(2026, 11, 18, 9, 37, 47, tzinfo=UTC).timestamp()
 _THINGS = custom_resource("wr.io", "things", "Thing", scale=True, schema=THING)
 _MULTS = custom_resource(
-    "mult.io", "mults", "Mult", versions=("v1", "v2"),
+    "mult.io",
+    "mults",
+    "Mult",
+    versions=("v1", "v2"),
     schema={
         "type": "object",
         "properties": {"spec": {"type": "object", "properties": {"n": {"type": "integer"}}}},
     },
-)  # fmt: skip
+)
 
 
 class _World:
@@ -63,14 +66,19 @@ def world() -> _World:
 
 _NOT_ERRORS_OF_WRITES = {
     # Needs an aggregated API server, a CEL rule, or a body that was not recorded.
-    "503 of an unavailable APIService", "create invalid: CEL rule",
-    "body of 1600000 bytes", "body of 2500000 bytes", "body of 3300000 bytes",
+    "503 of an unavailable APIService",
+    "create invalid: CEL rule",
+    "body of 1600000 bytes",
+    "body of 2500000 bytes",
+    "body of 3300000 bytes",
     "duplicate field, fieldValidation=Strict",
     # Their state is reached in the recordings of deletes.
-    "delete again", "add a finalizer while deleting", "create same name while deleting",
+    "delete again",
+    "add a finalizer while deleting",
+    "create same name while deleting",
     # The order of several violations is Go's of a map.
     "create invalid: schema violations",
-}  # fmt: skip
+}
 
 
 def test_writes_are_answered_as_recorded(world: _World) -> None:
@@ -173,10 +181,13 @@ class TestAccess:
     @pytest.mark.parametrize(
         "name",
         [
-            "no token (anonymous)", "malformed Authorization", "anonymous /apis",
-            "anonymous /healthz", "anonymous /nosuch",
+            "no token (anonymous)",
+            "malformed Authorization",
+            "anonymous /apis",
+            "anonymous /healthz",
+            "anonymous /nosuch",
         ],
-    )  # fmt: skip
+    )
     def test_nobody_is_answered_as_recorded(self, world: _World, name: str) -> None:
         """Whoever bears no token is answered as recorded."""
         world.replay.check(recordings("auth")[name])
@@ -205,12 +216,14 @@ class TestDiscovery:
 
         request = recording.request
         again = Request(
-            "GET", "/apis",
+            "GET",
+            "/apis",
             headers={
-                "authorization": "Bearer <token>", "accept": request["headers"]["Accept"],
+                "authorization": "Bearer <token>",
+                "accept": request["headers"]["Accept"],
                 "if-none-match": etag,
             },
-        )  # fmt: skip
+        )
         unchanged = world.api.handle(again)
         assert isinstance(unchanged, Response)
         assert (unchanged.status, unchanged.body) == (304, b"")

@@ -139,10 +139,15 @@ def test_an_event_begins_with_when_it_was_last_seen() -> None:
     """Events begin with their time and end with their name; a series knows its count."""
     printer = printer_of(GroupResource("", "events"))
     event = {
-        "metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "name": "p"},
-        "reason": "Started", "type": "Normal", "message": " up \n", "eventTime": _BORN,
-        "source": {"component": "kubelet", "host": "n1"}, "series": {"count": 7},
-    }  # fmt: skip
+        "metadata": {"name": "e"},
+        "involvedObject": {"kind": "Pod", "name": "p"},
+        "reason": "Started",
+        "type": "Normal",
+        "message": " up \n",
+        "eventTime": _BORN,
+        "source": {"component": "kubelet", "host": "n1"},
+        "series": {"count": 7},
+    }
 
     seen, kind, reason, target, _, source, message, first, count, name = printer.cells(event)
     assert (kind, reason, target) == ("Normal", "Started", "pod/p")
@@ -165,13 +170,14 @@ def _pod(*containers: dict[str, Any], inits: Any = (), **status: Any) -> dict[st
             ],
         },
         "status": {
-            "phase": "Running", "containerStatuses": list(containers),
+            "phase": "Running",
+            "containerStatuses": list(containers),
             "initContainerStatuses": [
                 {k: v for k, v in each.items() if k != "spec"} for each in inits
             ],
             **status,
         },
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(

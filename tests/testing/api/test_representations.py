@@ -91,10 +91,15 @@ def test_recorded_lines_of_a_namespace_are_written_again() -> None:
 def test_items_of_a_built_in_list_have_no_kind() -> None:
     """Nor an empty continue; the list has struct order too."""
     collection = OneCollection(CONFIGMAPS)
-    collection.put("ns/a", {
-        "apiVersion": "v1", "kind": "ConfigMap", "data": {"z": "1", "a": "2"},
-        "metadata": {"namespace": "ns", "name": "a"},
-    })  # fmt: skip
+    collection.put(
+        "ns/a",
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "data": {"z": "1", "a": "2"},
+            "metadata": {"namespace": "ns", "name": "a"},
+        },
+    )
     assert _body(collection, collection.page()) == (
         '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"2"},"items":['
         '{"metadata":{"name":"a","namespace":"ns","resourceVersion":"2"},'
@@ -124,11 +129,12 @@ def test_a_schema_shows_in_what_is_read() -> None:
             "spec": {
                 "type": "object",
                 "properties": {
-                    "a": {"type": "integer"}, "c": {"type": "string", "default": after["c"]},
+                    "a": {"type": "integer"},
+                    "c": {"type": "string", "default": after["c"]},
                 },
             }
         },
-    }  # fmt: skip
+    }
     changed = replace(WIDGETS, schema=schema, structural=Structural(schema))
     collection = OneCollection()
     version = collection.put("ns/a", **before)
@@ -161,17 +167,27 @@ def test_fields_come_in_the_order_of_the_struct() -> None:
     """Fields have the order of Go's struct, maps are sorted, empty ones are left out."""
     found = in_struct_order(
         {
-            "labels": {"b": "1", "a": "2"}, "uid": "u", "name": "n", "annotations": {},
+            "labels": {"b": "1", "a": "2"},
+            "uid": "u",
+            "name": "n",
+            "annotations": {},
             "managedFields": [{"fieldsV1": {"f:b": {}, "f:a": {}}, "manager": "m"}],
-            "deletionGracePeriodSeconds": 0, "finalizers": ["x"], "generateName": "",
+            "deletionGracePeriodSeconds": 0,
+            "finalizers": ["x"],
+            "generateName": "",
             "ownerReferences": [{"uid": "o", "kind": "K", "apiVersion": "v1", "name": "p"}],
         }
-    )  # fmt: skip
+    )
 
     assert list(found) == [
-        "name", "uid", "deletionGracePeriodSeconds", "labels", "ownerReferences", "finalizers",
+        "name",
+        "uid",
+        "deletionGracePeriodSeconds",
+        "labels",
+        "ownerReferences",
+        "finalizers",
         "managedFields",
-    ]  # fmt: skip
+    ]
     assert list(found["labels"]) == ["a", "b"]
     assert list(found["ownerReferences"][0]) == ["apiVersion", "kind", "name", "uid"]
     assert list(found["managedFields"][0]) == ["manager", "fieldsV1"]

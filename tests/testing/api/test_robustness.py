@@ -67,11 +67,13 @@ _JSON: st.SearchStrategy[Any] = st.recursive(
     max_leaves=12,
 )  # fmt: skip
 _OBJECTS = st.fixed_dictionaries(
-    {"apiVersion": st.sampled_from(["ex.io/v1", "v1", "apps/v1"]),
-     "kind": st.sampled_from(["Widget", "ConfigMap", "Deployment", "Scale", "DeleteOptions"]),
-     "metadata": _JSON | st.fixed_dictionaries({"name": st.sampled_from(["a", "w"])})},
+    {
+        "apiVersion": st.sampled_from(["ex.io/v1", "v1", "apps/v1"]),
+        "kind": st.sampled_from(["Widget", "ConfigMap", "Deployment", "Scale", "DeleteOptions"]),
+        "metadata": _JSON | st.fixed_dictionaries({"name": st.sampled_from(["a", "w"])}),
+    },
     optional={"spec": _JSON, "status": _JSON, "data": _JSON},
-)  # fmt: skip
+)
 _BODIES = (
     st.just(b"")
     | st.binary(max_size=20)
@@ -85,10 +87,12 @@ def _api() -> Api:
     for path, obj in (
         (CRDS, custom_resource("ex.io", "widgets", "Widget", scale=True)),
         ("/api/v1/namespaces", {"metadata": {"name": "ns1"}}),
-        ("/apis/ex.io/v1/namespaces/ns1/widgets",
-         {"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": "w"}}),
+        (
+            "/apis/ex.io/v1/namespaces/ns1/widgets",
+            {"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": "w"}},
+        ),
         ("/api/v1/namespaces/ns1/configmaps", {"metadata": {"name": "w"}}),
-    ):  # fmt: skip
+    ):
         answer = api.handle(Request("POST", path, body=json.dumps(obj).encode()))
         assert isinstance(answer, Response)
         assert answer.status == 201, body_text(answer)
@@ -121,16 +125,18 @@ _GIZMO_SPEC: dict[str, Any] = {
         "s": {"type": "string", "pattern": "^a+$", "maxLength": 5, "enum": ["a", "aa"]},
         "l": {
             "type": "array",
-            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
             "items": {
-                "type": "object", "required": ["name"],
+                "type": "object",
+                "required": ["name"],
                 "properties": {"name": {"type": "string"}, "v": {"type": "number"}},
             },
         },
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
         "any": {"x-kubernetes-preserve-unknown-fields": True},
     },
-}  # fmt: skip
+}
 _GIZMO_CRD = {
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     "metadata": {"name": "gizmos.fz.io"},
@@ -153,10 +159,15 @@ _GIZMO_CRD = {
     },
 }  # fmt: skip
 _EVENT = {
-    "metadata": {"name": "o"}, "involvedObject": {"kind": "Pod", "namespace": "ns1"},
-    "source": {"component": "c"}, "firstTimestamp": "2026-01-01T00:00:00Z", "count": 1,
-    "eventTime": "2026-01-01T00:00:00.000000Z", "series": {"count": 2}, "message": "m",
-}  # fmt: skip
+    "metadata": {"name": "o"},
+    "involvedObject": {"kind": "Pod", "namespace": "ns1"},
+    "source": {"component": "c"},
+    "firstTimestamp": "2026-01-01T00:00:00Z",
+    "count": 1,
+    "eventTime": "2026-01-01T00:00:00.000000Z",
+    "series": {"count": 2},
+    "message": "m",
+}
 _ASKED = {"verb": "get", "resource": "pods", "group": "", "namespace": "ns1"}
 _ROLE_REF = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "o"}
 _VALID: list[tuple[str, dict[str, Any]]] = [
@@ -195,9 +206,11 @@ _ODD: list[Any] = [
     {"k:{": {}}, {"k:5": {}}, {"v:{": {}}, {".": {}}, {"$patch": "x"}, {"$patch": None},
 ]  # fmt: skip
 _PATCHES = [
-    "application/merge-patch+json", "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml", "application/json-patch+json",
-]  # fmt: skip
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+]
 _TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
@@ -244,8 +257,10 @@ def _check(request: Request, api: Api | None = None) -> None:
 @given(
     st.sampled_from(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "X"]),
     st.lists(st.sampled_from(_SEGMENTS), max_size=7),
-    _QUERY, _HEADERS, _BODIES,
-)  # fmt: skip
+    _QUERY,
+    _HEADERS,
+    _BODIES,
+)
 def test_any_path_is_answered(
     method: str, segments: list[str], query: dict[str, str], headers: dict[str, str], body: bytes
 ) -> None:
@@ -257,12 +272,16 @@ def test_any_path_is_answered(
 @given(
     st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]),
     st.sampled_from(
-        [f"{root}/namespaces/ns1/{name}"
-         for root, name in (("/apis/ex.io/v1", "widgets"), ("/api/v1", "configmaps"))]
+        [
+            f"{root}/namespaces/ns1/{name}"
+            for root, name in (("/apis/ex.io/v1", "widgets"), ("/api/v1", "configmaps"))
+        ]
     ),
     st.sampled_from(["", "/w", "/w/status", "/w/scale"]),
-    _QUERY, _HEADERS, _BODIES,
-)  # fmt: skip
+    _QUERY,
+    _HEADERS,
+    _BODIES,
+)
 def test_any_request_for_a_resource_is_answered(
     method: str,
     path: str,
@@ -289,9 +308,11 @@ _FULL = _valid_api()
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    _mutated(), st.sampled_from(["PUT", *_PATCHES]), st.sampled_from(["", "/status", "/scale"]),
+    _mutated(),
+    st.sampled_from(["PUT", *_PATCHES]),
+    st.sampled_from(["", "/status", "/scale"]),
     st.sampled_from([(), (("dryRun", "All"),), (("fieldValidation", "Strict"),)]),
-)  # fmt: skip
+)
 def test_odd_values_in_a_valid_object_are_refused_or_stored(
     mutated: tuple[str, str, Any], how: str, rest: str, query: tuple[tuple[str, str], ...]
 ) -> None:

@@ -49,10 +49,14 @@ class TestPaths:
     @pytest.mark.parametrize(
         "path",
         [
-            "/api/v1/nopes", "/api/v2", "/api/v1/configmaps/a", "/api/v1/namespaces/ns1/nodes",
-            "/apis/apps/v9/deployments", f"{_CONFIGS}/a/status",
+            "/api/v1/nopes",
+            "/api/v2",
+            "/api/v1/configmaps/a",
+            "/api/v1/namespaces/ns1/nodes",
+            "/apis/apps/v9/deployments",
+            f"{_CONFIGS}/a/status",
         ],
-    )  # fmt: skip
+    )
     def test_under_built_in_groups_it_is_a_status(self, ask: Asker, path: str) -> None:
         """Under the groups that are built in, what is not there is a Status."""
         status = ask.refused("GET", path)
@@ -229,11 +233,13 @@ class TestBodies:
             ("DELETE", f"{WIDGETS}/a", "text/plain", "application/json, application/yaml, "),
             ("PATCH", f"{WIDGETS}/a", "application/json", "application/json-patch+json, "),
             (
-                "PATCH", f"{WIDGETS}/a", "application/strategic-merge-patch+json",
+                "PATCH",
+                f"{WIDGETS}/a",
+                "application/strategic-merge-patch+json",
                 "application/json-patch+json, ",
             ),
         ],
-    )  # fmt: skip
+    )
     def test_an_unknown_format_is_a_415_that_names_the_known(
         self, ask: Asker, method: str, path: str, sent: str, taken: str
     ) -> None:

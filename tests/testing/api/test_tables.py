@@ -107,8 +107,10 @@ class TestWatch:
         found = lines(stream)
         assert [line["type"] for line in found] == ["ADDED", "ADDED", "DELETED"]
         assert [_cells(line["object"]) for line in found] == [
-            [["a", "0s"]], [["b", "0s"]], [["a", "0s"]],
-        ]  # fmt: skip
+            [["a", "0s"]],
+            [["b", "0s"]],
+            [["a", "0s"]],
+        ]
         definitions = [line["object"]["columnDefinitions"] for line in found]
         assert [column["name"] for column in definitions[0]] == ["Name", "Age"]
         assert definitions[1:] == [None, None]

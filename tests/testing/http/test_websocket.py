@@ -34,9 +34,11 @@ def test_a_frame_says_its_length_in_as_few_bytes_as_it_takes() -> None:
     """One, three or nine."""
     heads = {size: text_frame(b"x" * size)[:-size] for size in (125, 126, 65535, 65536)}
     assert heads == {
-        125: b"\x81\x7d", 126: b"\x81\x7e\x00\x7e", 65535: b"\x81\x7e\xff\xff",
+        125: b"\x81\x7d",
+        126: b"\x81\x7e\x00\x7e",
+        65535: b"\x81\x7e\xff\xff",
         65536: b"\x81\x7f\x00\x00\x00\x00\x00\x01\x00\x00",
-    }  # fmt: skip
+    }
 
 
 def test_long_messages_are_dropped_as_they_come() -> None:
@@ -56,10 +58,16 @@ def test_what_no_client_may_say_ends_it() -> None:
         assert said(frame) == (PROTOCOL_ERROR, True)
 
 
-@given(st.binary(max_size=40) | st.lists(
-    st.builds(masked, st.sampled_from([0x01, 0x80, 0x82, 0x88, 0x89, 0x8A]), st.binary(max_size=9)),
-    max_size=5,
-).map(b"".join), st.data())  # fmt: skip
+@given(
+    st.binary(max_size=40)
+    | st.lists(
+        st.builds(
+            masked, st.sampled_from([0x01, 0x80, 0x82, 0x88, 0x89, 0x8A]), st.binary(max_size=9)
+        ),
+        max_size=5,
+    ).map(b"".join),
+    st.data(),
+)
 def test_where_the_bytes_are_cut_makes_no_difference(data: bytes, cuts: st.DataObject) -> None:
     """Nor does anything that a client may send do harm."""
     at = sorted(cuts.draw(st.lists(st.integers(0, len(data)), max_size=6)))
