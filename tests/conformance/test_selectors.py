@@ -38,10 +38,10 @@ def test_label_selectors_select(labelled: Collection, selector: str, expected: s
         (
             "a=-b-",
             (
-                'values[0][a]: Invalid value: "-b-": a valid label must be an empty string or consist '
-                "of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-                "alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-                "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+                'values[0][a]: Invalid value: "-b-": a valid label must be an empty string or '
+                "consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
+                "an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex "
+                "used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
             ),
         ),
         (
