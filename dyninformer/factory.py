@@ -1,4 +1,4 @@
-"""One informer per resource: the front door of the package."""
+"""The factory, which has one informer per resource: where a program begins."""
 
 from __future__ import annotations
 
@@ -405,7 +405,7 @@ def open_informer(
     metrics: Metrics | None = None,
     **options: Any,
 ) -> OpenInformer:
-    """One resource, started and synced: the door for scripts and notebooks.
+    """One resource, started and synced: for scripts and notebooks.
 
     ``options`` are those of `ResourceOptions`. CacheSyncError after ``timeout`` seconds
     says why it did not sync. Close it, or use it in a ``with``.

@@ -354,7 +354,7 @@ def matching(patterns: Iterable[str], served: Iterable[ResolvedResource]) -> Mat
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FollowPlan:
     """What differs between what is wanted and what is followed."""
 
     missing: list[ResolvedResource] = field(default_factory=list)
@@ -363,11 +363,11 @@ class Plan:
     """To be let go of, each with the version that takes its place, None if nothing does."""
 
 
-def planned(wanted: Matches, followed: Iterable[GroupVersionResource]) -> Plan:
+def planned(wanted: Matches, followed: Iterable[GroupVersionResource]) -> FollowPlan:
     """One version of each resource: of those that are wanted, one that is followed already."""
     had = set(followed)
     chosen: dict[str, GroupVersionResource] = {}
-    plan = Plan()
+    plan = FollowPlan()
     for name, versions in wanted.items():
         best = next((each for each in versions if each.gvr in had), versions[0])
         chosen[name] = best.gvr
@@ -470,7 +470,7 @@ class FollowedInformers:
             return dict(self._followed)
 
     def serving(self) -> ByResource:
-        """The same, without those that somebody else has removed: they are let go of."""
+        """The same, without those that other code has removed, which are let go."""
         found = self.all()
         for gvr in [gvr for gvr, each in found.items() if each.informer.is_stopped()]:
             self.drop(gvr, found.pop(gvr))

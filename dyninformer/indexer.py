@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
 
 from dyninformer.options import IndexFunction
 from dyninformer.store.snapshot import matching
 from dyninformer.store.store import Store as Cache
-from dyninformer.types import Object, Objects
-
-Texts: TypeAlias = list[str]
+from dyninformer.types import Names, Object, Objects, Texts
 
 
 class Store:
@@ -43,7 +40,7 @@ class Store:
         """All objects, as they are at one moment."""
         return matching(self._store.view(), None, None)
 
-    def list_keys(self) -> Texts:
+    def list_keys(self) -> Names:
         """All keys."""
         return self._store.keys()
 
@@ -98,7 +95,7 @@ class Indexer(Store):
             [entry for _, entry in self._store.by_index(name, value)]
         )
 
-    def index_keys(self, name: str, value: str) -> Texts:
+    def index_keys(self, name: str, value: str) -> Names:
         """The keys under a value of the index."""
         return self._store.index_keys(name, value)
 

@@ -44,7 +44,7 @@ GAUGES: Final = {
 
 
 class Metrics(Protocol):
-    """Told of all in `COUNTERS` and `GAUGES`, from many threads.
+    """Receives all that `COUNTERS` and `GAUGES` name, from many threads.
 
     What it raises is logged, once for each name, and goes no further.
 
@@ -89,7 +89,7 @@ NO_METRICS: Final[Metrics] = _NoMetrics()
 
 
 def contained(metrics: Metrics) -> Metrics:
-    """The same metrics, which may do whatever they like: see `_Contained`."""
+    """The same metrics, whose errors harm nothing: see `_Contained`."""
     if metrics is NO_METRICS or isinstance(metrics, _Contained):
         return metrics
     return _Contained(metrics)

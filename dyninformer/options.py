@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from dyninformer.resource import DNS_LABEL
 from dyninformer.types import Object
 
 IndexFunction = str | Callable[[Object], Iterable[str]]
@@ -15,7 +15,6 @@ Namespaces = str | Sequence[str]
 
 ALL_NAMESPACES: Final = ("",)
 DEFAULT_PAGE_SIZE: Final = 500
-_NAMESPACE = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
 
 
 class Drop:
@@ -96,7 +95,7 @@ def checked_namespaces(given: Namespaces | None) -> tuple[str, ...] | None:
                 'namespaces has "" (all) among others: give all, or the ones to watch, not both'
             )
     for name in names:
-        if name and not _NAMESPACE.match(name):
+        if name and not DNS_LABEL.match(name):
             raise ValueError(f"{name!r} is no namespace: expected a name like 'kube-system'")
     return names
 

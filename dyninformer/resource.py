@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote
 
-_VERSION = re.compile(r"v[1-9][0-9]*(?:(?:alpha|beta)[1-9][0-9]*)?\Z")
-_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
+VERSION_NAME = re.compile(r"v[1-9][0-9]*(?:(?:alpha|beta)[1-9][0-9]*)?\Z")
+DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
 _GROUP = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?\Z")
 
 
@@ -28,9 +28,9 @@ class GroupVersionResource:
     def __post_init__(self) -> None:
         if self.group and not _GROUP.match(self.group):
             raise ValueError(f"{self.group!r} is no API group: expected a name like 'apps'")
-        if not _LABEL.match(self.version):
+        if not DNS_LABEL.match(self.version):
             raise ValueError(f"{self.version!r} is no API version: expected a name like 'v1'")
-        if not _LABEL.match(self.resource):
+        if not DNS_LABEL.match(self.resource):
             raise ValueError(
                 f"{self.resource!r} is no resource: expected its plural in lower case, like 'pods'"
             )
@@ -50,12 +50,12 @@ class GroupVersionResource:
         if "/" in text:
             *group, version, resource = text.split("/") if text.count("/") <= 2 else ("", "", "")
             # Without a group it may be something else: ``apps/v1``, ``pods/shop-1``.
-            if version and resource and (all(group) if group else _VERSION.match(version)):
+            if version and resource and (all(group) if group else VERSION_NAME.match(version)):
                 return cls(group[0] if group else "", version, resource)
         else:
             resource, _, rest = text.partition(".")
             version, _, found = rest.partition(".")
-            if resource and _VERSION.match(version) and not rest.endswith("."):
+            if resource and VERSION_NAME.match(version) and not rest.endswith("."):
                 return cls(found, version, resource)
         raise ValueError(
             f"{text!r} names no group, version and resource: expected a form like "

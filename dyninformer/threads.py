@@ -171,7 +171,7 @@ def runs_for(owner: object) -> bool:
 def is_interrupt(error: BaseException) -> bool:
     """Whether a signal may have raised it, and not the code that it came out of.
 
-    Ctrl-C, and what a signal handler raises, SystemExit above all, strike the main thread alone.
+    Ctrl-C, and what a signal handler raises, SystemExit above all, reach the main thread alone.
     Elsewhere the code that ran has raised it.
     """
     return (
@@ -246,9 +246,9 @@ def _after_fork_in_child() -> None:
     registered = list(_registered.items())
     for thing, child in registered:
         for name in child.freed:
-            held = getattr(thing, name)
-            if not isinstance(held, Bell | Flag):
-                reentrant = isinstance(held, type(_crossing_lock))
+            member = getattr(thing, name)
+            if not isinstance(member, Bell | Flag):
+                reentrant = isinstance(member, type(_crossing_lock))
                 setattr(thing, name, threading.RLock() if reentrant else threading.Lock())
         for name, value in child.values.items():
             setattr(thing, name, value() if callable(value) else value)
@@ -261,11 +261,11 @@ def _after_fork_in_child() -> None:
 
 def _let_go(thing: object, child: _InChild) -> None:
     for name in child.freed:
-        held = getattr(thing, name)
-        if isinstance(held, Bell):
-            held.ring()
-        elif isinstance(held, Flag):
-            held.set()
+        member = getattr(thing, name)
+        if isinstance(member, Bell):
+            member.ring()
+        elif isinstance(member, Flag):
+            member.set()
     if child.then is not None:
         child.then(thing)
 

@@ -238,20 +238,20 @@ class _StatusCondition:
         self._value = value.lower()
 
     def __call__(self, obj: Object | None) -> bool:
-        held = _held(obj, self._name)
-        if held is None or _outdated(obj, held):
+        current = _named_condition(obj, self._name)
+        if current is None or _outdated(obj, current):
             return False
-        return str(held.get("status")).lower() == self._value
+        return str(current.get("status")).lower() == self._value
 
     def found(self, obj: Object | None) -> str:
         if obj is None:
             return _NO_OBJECT
-        held = _held(obj, self._name)
-        if held is None:
+        current = _named_condition(obj, self._name)
+        if current is None:
             return f"it has no condition {self._name}"
-        why = [str(held[name]) for name in ("reason", "message") if held.get(name)]
-        told = f"condition {self._name} is {': '.join([str(held.get('status')), *why])}"
-        if _outdated(obj, held):
+        why = [str(current[name]) for name in ("reason", "message") if current.get(name)]
+        told = f"condition {self._name} is {': '.join([str(current.get('status')), *why])}"
+        if _outdated(obj, current):
             told += ", but says so of an older generation"
         return _shortened(told)
 
@@ -263,7 +263,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def _held(obj: Object | None, name: str) -> Object | None:
+def _named_condition(obj: Object | None, name: str) -> Object | None:
     """The condition of that name."""
     status = obj.get("status") if obj is not None else None
     conditions = status.get("conditions") if isinstance(status, dict) else None
@@ -273,12 +273,12 @@ def _held(obj: Object | None, name: str) -> Object | None:
     return None
 
 
-def _outdated(obj: Object | None, held: Object) -> bool:
+def _outdated(obj: Object | None, current: Object) -> bool:
     """The object has changed since a controller last looked at it."""
     if obj is None:
         return False
     generation = _whole(obj.get("metadata"), "generation")
-    observed = _whole(held, "observedGeneration")
+    observed = _whole(current, "observedGeneration")
     if observed is None:
         observed = _whole(obj.get("status"), "observedGeneration")
     return observed is not None and generation is not None and observed < generation

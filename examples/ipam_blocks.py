@@ -1,4 +1,4 @@
-"""Calico's IPAM blocks and network policies: how full is each block, and who may talk to whom.
+"""Calico's IPAM blocks and network policies: how full each block is, and which policies there are.
 
 It shows a cluster-scoped and a namespaced custom resource side by side. IPAMBlock is
 cluster-scoped, so a namespace means nothing to it; a factory-wide ``namespace=`` would be

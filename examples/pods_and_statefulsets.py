@@ -1,4 +1,4 @@
-"""Pods and StatefulSets with listers: who belongs to whom, without a request per question.
+"""Pods and StatefulSets with listers: which pod belongs to which set, without a request each time.
 
 Built-in resources are watched exactly as custom ones are. Each of the two is listed once and
 then kept up to date; every read below is answered from memory. The pods are found by an

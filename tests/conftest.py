@@ -1,4 +1,4 @@
-"""What every room's tests may use."""
+"""What the tests of every room may use."""
 
 from __future__ import annotations
 

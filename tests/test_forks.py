@@ -286,14 +286,14 @@ def test_s22_a_wait_that_a_signal_handler_forks_out_of_ends_in_the_child() -> No
             else:
                 server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
 
-        def strike() -> None:
+        def send_signal() -> None:
             while stream._queue._consumer.name != "WAITING":
                 time.sleep(0.001)
             os.kill(os.getpid(), signal.SIGUSR1)
 
         before = signal.signal(signal.SIGUSR1, fork)
-        striker = threading.Thread(target=strike)
-        striker.start()
+        sender = threading.Thread(target=send_signal)
+        sender.start()
         event = None
         try:
             event = stream.take(LONG)
@@ -301,7 +301,7 @@ def test_s22_a_wait_that_a_signal_handler_forks_out_of_ends_in_the_child() -> No
             if child == [0]:
                 os._exit(0 if stream.closed and event is None else 1)
             signal.signal(signal.SIGUSR1, before)
-        striker.join()
+        sender.join()
         assert event is not None
         assert event.name == "x"
         assert os.waitstatus_to_exitcode(os.waitpid(child[0], 0)[1]) == 0

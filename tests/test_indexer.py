@@ -23,7 +23,7 @@ def widget(name: str, *colors: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def room() -> Store:
+def widgets() -> Store:
     """A store that holds a red one, a red and blue one, and one without a colour."""
     store = Store(WIDGETS, indexers={"color": "{.colors[*]}"})
     relist = store.relist()
@@ -38,61 +38,63 @@ def names(objects: list[dict[str, Any]]) -> list[str]:
     return sorted(obj["metadata"]["name"] for obj in objects)
 
 
-def test_an_object_is_found_by_its_key_or_by_itself(room: Store) -> None:
+def test_an_object_is_found_by_its_key_or_by_itself(widgets: Store) -> None:
     """None where there is nothing of that key."""
-    store = Cache(room)
+    store = Cache(widgets)
     assert store.get_by_key("ns/a") == widget("a", "red")
     assert store.get({"metadata": {"name": "a", "namespace": "ns"}}) == widget("a", "red")
     assert store.get_by_key("ns/x") is None
     assert store.get({"metadata": {"name": "a"}}) is None
 
 
-def test_what_is_returned_belongs_to_the_caller(room: Store) -> None:
+def test_what_is_returned_belongs_to_the_caller(widgets: Store) -> None:
     """A change of it does not change the cache."""
-    store = Cache(room)
+    store = Cache(widgets)
     first = store.get_by_key("ns/a")
     assert first is not None
     first["colors"].append("green")
     assert store.get_by_key("ns/a") == widget("a", "red")
 
 
-def test_all_objects_and_keys_are_listed(room: Store) -> None:
+def test_all_objects_and_keys_are_listed(widgets: Store) -> None:
     """Once each; a store is true even if it is empty."""
-    store = Cache(room)
+    store = Cache(widgets)
     assert names(store.list()) == ["a", "b", "c"]
     assert sorted(store.list_keys()) == ["ns/a", "ns/b", "ns/c"]
     assert len(store) == 3
     assert bool(Cache(Store(WIDGETS)))
-    assert repr(Indexer(room, room.add_indexers)) == "<Indexer of widgets.v1.ex.io, 3 objects>"
+    assert (
+        repr(Indexer(widgets, widgets.add_indexers)) == "<Indexer of widgets.v1.ex.io, 3 objects>"
+    )
 
 
-def test_an_index_is_read_by_value(room: Store) -> None:
+def test_an_index_is_read_by_value(widgets: Store) -> None:
     """Objects, keys, and the values under which there is something."""
-    indexer = Indexer(room, room.add_indexers)
+    indexer = Indexer(widgets, widgets.add_indexers)
     assert names(indexer.by_index("color", "red")) == ["a", "b"]
     assert indexer.index_keys("color", "blue") == ["ns/b"]
     assert indexer.by_index("color", "green") == []
     assert sorted(indexer.list_index_func_values("color")) == ["blue", "red"]
 
 
-def test_what_shares_a_value_with_an_object_is_found_once(room: Store) -> None:
+def test_what_shares_a_value_with_an_object_is_found_once(widgets: Store) -> None:
     """Though it shares several; the object itself need not be held."""
-    indexer = Indexer(room, room.add_indexers)
+    indexer = Indexer(widgets, widgets.add_indexers)
     assert names(indexer.index("color", widget("new", "blue", "red"))) == ["a", "b"]
     assert indexer.index("color", widget("new")) == []
     assert names(indexer.index("namespace", widget("new"))) == ["a", "b", "c"]
 
 
-def test_the_namespace_index_is_always_there(room: Store) -> None:
+def test_the_namespace_index_is_always_there(widgets: Store) -> None:
     """Also where no indexers were given."""
-    indexer = Indexer(room, room.add_indexers)
+    indexer = Indexer(widgets, widgets.add_indexers)
     assert sorted(indexer.index_keys("namespace", "ns")) == ["ns/a", "ns/b", "ns/c"]
     assert set(indexer.get_indexers()) == {"namespace", "color"}
 
 
-def test_an_index_can_be_added_later(room: Store) -> None:
+def test_an_index_can_be_added_later(widgets: Store) -> None:
     """By a function of the object; another function under a known name is a conflict."""
-    indexer = Indexer(room, room.add_indexers)
+    indexer = Indexer(widgets, widgets.add_indexers)
     indexer.add_indexers({"initial": lambda obj: [obj["metadata"]["name"][0].upper()]})
     assert indexer.index_keys("initial", "B") == ["ns/b"]
     with pytest.raises(OptionsConflictError, match="initial"):
@@ -100,9 +102,9 @@ def test_an_index_can_be_added_later(room: Store) -> None:
 
 
 @pytest.mark.parametrize("read", ["by_index", "index_keys", "index", "list_index_func_values"])
-def test_an_unknown_index_is_an_error_that_lists_the_known(room: Store, read: str) -> None:
+def test_an_unknown_index_is_an_error_that_lists_the_known(widgets: Store, read: str) -> None:
     """Whatever is asked of it."""
-    indexer = Indexer(room, room.add_indexers)
+    indexer = Indexer(widgets, widgets.add_indexers)
     calls: dict[str, Any] = {
         "by_index": lambda: indexer.by_index("colour", "red"),
         "index_keys": lambda: indexer.index_keys("colour", "red"),

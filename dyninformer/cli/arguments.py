@@ -30,6 +30,7 @@ def panel(title: str) -> Callable[..., Any]:
 
 objects_option: Final = panel("Which objects")
 form_option: Final = panel("How it is shown")
+action_option: Final = panel("What is done")
 
 Resource: TypeAlias = Annotated[
     str,

@@ -199,7 +199,7 @@ def _draw(
     paths: list[str],
     name: str,
 ) -> NoReturn:
-    """Draw the table anew when something has changed, until somebody interrupts."""
+    """Draw the table anew when something has changed, until an interrupt."""
     from rich.live import Live  # noqa: PLC0415 - only a terminal needs it
 
     with Live(console=console, auto_refresh=False) as live:

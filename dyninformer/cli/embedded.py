@@ -98,7 +98,7 @@ class Skipped:
             say(f"skipped: {self._count - _SAID} more")
 
 
-class RefusedError(ValueError):
+class NotLoadedError(ValueError):
     """The server cannot take a resource or an object, for the reason that this names."""
 
 
@@ -116,34 +116,36 @@ class Loader:
         """By CRD: the versions that one made here has."""
 
     def serve(self, resource: ResourceDefinition) -> None:
-        """Have a resource served; nothing is done if it is. RefusedError if it cannot be."""
+        """Have a resource served; nothing is done if it is. NotLoadedError if it cannot be."""
         gvr = resource.parsed
         built_in = _BUILT_IN.get((gvr.group, gvr.resource))
         if built_in == gvr.group_version or (gvr.group_version, resource.kind) in self._kinds:
             return
         if built_in is not None or gvr.group_resource in self._defined:
-            raise RefusedError(f"{resource.kind} of {gvr.group_version}: another version is served")
+            raise NotLoadedError(
+                f"{resource.kind} of {gvr.group_version}: another version is served"
+            )
         if "." not in gvr.group:
-            raise RefusedError(
+            raise NotLoadedError(
                 f"{resource.kind} of {gvr.group_version}: this server does not have this kind"
             )
         versions = [*self._made.get(gvr.group_resource, ()), resource]
         try:
             self._server.install(_definition(versions))
         except (ApiError, TimeoutError, ValueError) as error:
-            raise RefusedError(f"{resource.kind} of {gvr.group_version}: {error}") from None
+            raise NotLoadedError(f"{resource.kind} of {gvr.group_version}: {error}") from None
         self._made[gvr.group_resource] = versions
         self._kinds.add((gvr.group_version, resource.kind))
 
     def load(self, obj: Object) -> None:
-        """Put an object in place; RefusedError if that cannot be."""
+        """Put an object in place; NotLoadedError if that cannot be."""
         try:
             if is_crd(obj):
                 self._define(_installable(obj))
             else:
                 self._server.load(self._placed(_whole(obj)))
         except (ApiError, LookupError, TimeoutError, TypeError, ValueError) as error:
-            raise RefusedError(f"{_kind_and_name(obj)}: {error}") from None
+            raise NotLoadedError(f"{_kind_and_name(obj)}: {error}") from None
 
     def unload(self, obj: Object) -> None:
         """Take an object out; nothing is done if it is not there."""
@@ -154,7 +156,7 @@ class Loader:
                 self._server.unload(self._placed(obj))
         except (ApiError, LookupError, TypeError, ValueError) as error:
             if not (isinstance(error, ApiError) and error.code == 404):
-                raise RefusedError(f"{_kind_and_name(obj)}: {error}") from None
+                raise NotLoadedError(f"{_kind_and_name(obj)}: {error}") from None
 
     def _define(self, crd: Object) -> None:
         self._server.install(crd)

@@ -51,7 +51,7 @@ _PATHS: Final = 3  # that a row names of what changed; --diff shows all
 _MISSED: Final = "nobody saw when, so this may not be its last state"
 
 
-class Received(NamedTuple):
+class TimedEvent(NamedTuple):
     """An event, and when it came."""
 
     when: datetime
@@ -120,14 +120,14 @@ class EventSource:
         """What is listened to now, sorted."""
         return sorted(self._known or self._first or ())
 
-    def get(self, timeout: float) -> Received | None:
+    def get(self, timeout: float) -> TimedEvent | None:
         """The next event; None if none comes in time."""
         try:
             when, event = self._events.get(timeout=max(0.0, timeout))
         except queue.Empty:
             return None
         existing = event.initial and (self._first is None or event.gvr in self._first)
-        return Received(when, event, existing)
+        return TimedEvent(when, event, existing)
 
     def look(self, say: Say) -> None:
         """Say which resources are followed now and were not before, and which no longer."""
@@ -195,7 +195,7 @@ def _only_refused_left(factory: DynamicSharedInformerFactory) -> bool:
 
 def received_events(
     cluster: Cluster, source: EventSource, length: float, look: Callable[[], None] | None = None
-) -> Iterator[Received | None]:
+) -> Iterator[TimedEvent | None]:
     """Each event until the time is over, and None now and then if none comes.
 
     Meanwhile stderr tells what becomes of the connection. What was there at the beginning comes
@@ -254,7 +254,7 @@ class EventFilter:
         self._projection = Projection(paths) if paths else None
         self._initial = initial
 
-    def shown(self, received: Received) -> ShownEvent | None:
+    def shown(self, received: TimedEvent) -> ShownEvent | None:
         """What is shown of an event; None if nothing is."""
         event = received.event
         if received.existing and not self._initial:

@@ -160,7 +160,7 @@ def _nothing(cluster: Cluster, informers: Informers) -> str:
 
 
 def _watch(cluster: Cluster, query: _Query, *, only_changes: bool, events: bool) -> None:
-    """Show objects as they are, and then as they change, until somebody interrupts."""
+    """Show objects as they are, and then as they change, until an interrupt."""
     form = query.form
     source = EventSource(cluster, [query.resource])
     if source.patterns or (source.resource is None and form.is_tabular and not form.argument):

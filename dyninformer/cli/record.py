@@ -18,7 +18,7 @@ from dyninformer.cli.events import (
     DELETED,
     MODIFIED,
     EventSource,
-    Received,
+    TimedEvent,
     received_events,
     watch_type,
 )
@@ -37,8 +37,6 @@ from dyninformer.display.text import counted, visible
 from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 
-_action_option: Final = arguments.panel("What is done")
-
 _FLUSH_SECONDS: Final = 0.5  # that a recorder which is killed loses
 _FLUSH_LINES: Final = 500
 _SECRETS: Final = GroupVersionResource("", "v1", "secrets")
@@ -50,7 +48,7 @@ def command(
     *,
     output: Annotated[
         Path,
-        _action_option(
+        arguments.action_option(
             "-o",
             "--output",
             metavar="FILE",
@@ -59,13 +57,15 @@ def command(
     ],
     length: Annotated[
         str | None,
-        _action_option(
+        arguments.action_option(
             "--for",
             metavar="DURATION",
             help="End after 30, 30s, 5m or 1h30m; otherwise with Ctrl-C.",
         ),
     ] = None,
-    force: Annotated[bool, _action_option("--force", help="Replace a file that exists.")] = False,
+    force: Annotated[
+        bool, arguments.action_option("--force", help="Replace a file that exists.")
+    ] = False,
     target: Target,
     where: arguments.Where = None,
 ) -> None:
@@ -140,7 +140,7 @@ class _Recorder:
                 break
         self.writer.close(events=self.events, objects=len(self.keys))
 
-    def _write(self, received: Received) -> None:
+    def _write(self, received: TimedEvent) -> None:
         event = received.event
         if event.gvr not in self.known:
             self.known.add(event.gvr)

@@ -18,8 +18,8 @@ from dyninformer.cli.arguments import panel, seconds
 from dyninformer.cli.embedded import (
     KubeconfigOut,
     Loader,
+    NotLoadedError,
     Port,
-    RefusedError,
     Skipped,
     announced,
     serving,
@@ -200,7 +200,7 @@ class _Replay:
             else:
                 self._loader.load(line.object)
                 self._there.add(key)
-        except RefusedError as error:
+        except NotLoadedError as error:
             self._skipped.add(str(error))
         else:
             self.changes += 1

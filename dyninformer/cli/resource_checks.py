@@ -21,13 +21,13 @@ from dyninformer.jsonpath.json_bytes import MOST_VALUES, too_many_values
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 from dyninformer.watching.client import Source
+from dyninformer.watching.crds import CRDS
 from dyninformer.watching.cutting import BrokenFrameError, ItemCutter, LineCutter, broken, cut_event
 from dyninformer.watching.decode import MARK, status_of
 from dyninformer.watching.requests import SilentError, request_for
 from dyninformer.watching.sockets import SocketReply
 from dyninformer.watching.states import AskRevision, Scope, StreamState, Want, WatchFrom
 
-_CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _VERBS: Final = ("list", "watch")
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
@@ -40,7 +40,7 @@ _PAGES: Final = (
     "Nothing: lists come in pages of 500. From Kubernetes 1.34 on (feature gate WatchList) a "
     "streaming list costs the server less."
 )
-_GRACE_SECONDS: Final = 60  # the server shall not end it first
+_GRACE_SECONDS: Final = 60  # more than the check takes: the server does not end it first
 _AFTER_A_CUT: Final = (
     "dyninformer watches again from the last version at once, and loses no event. Raise the idle "
     "time of the proxy or load balancer on the way above a minute, in which a bookmark comes."
@@ -125,7 +125,7 @@ class ResourceChecks:
         """Of a CRD: is it established, and which versions does it serve?"""
         try:
             reply = self._source.get_json(
-                f"{_CRDS.path()}/{gvr.group_resource}", deadline=self._patience
+                f"{CRDS.path()}/{gvr.group_resource}", deadline=self._patience
             )
         except UnreachableError as error:
             yield failed_by("CRD", error)
@@ -137,7 +137,7 @@ class ResourceChecks:
     def _unserved(self, spelling: str) -> Iterator[Finding]:
         """Of a resource that the server does not have: a CRD may be there, and not served."""
         try:
-            reply = self._source.get_json(_CRDS.path(), deadline=self._patience)
+            reply = self._source.get_json(CRDS.path(), deadline=self._patience)
         except UnreachableError:
             return  # the finding before this has said it already
         items = _dict(reply.body).get("items") if reply.status == 200 else None
@@ -218,14 +218,14 @@ class ResourceChecks:
         return status.get("allowed") is True
 
     def _right_to_watch_crds(self) -> Iterator[Finding]:
-        missing = [verb for verb in _VERBS if self._may(_CRDS, verb, "") is False]
+        missing = [verb for verb in _VERBS if self._may(CRDS, verb, "") is False]
         if not missing:
             return
         yield warn(
             "access to CRDs",
-            f"no right to {' and '.join(missing)} {_CRDS.group_resource}: when a CRD comes, goes "
+            f"no right to {' and '.join(missing)} {CRDS.group_resource}: when a CRD comes, goes "
             "or changes, that is seen later, and costs another list",
-            _grant(_CRDS, "", self._user),
+            _grant(CRDS, "", self._user),
         )
 
 
@@ -272,7 +272,7 @@ def _words(spelling: str) -> set[str]:
 
 
 def _grant(gvr: GroupVersionResource, space: str, user: str) -> str:
-    """The commands that give the right, for somebody who may give it."""
+    """The commands with which an administrator gives the right."""
     name = f"watch-{gvr.resource}"
     kind, inside = ("role", f" -n {space}") if space else ("clusterrole", "")
     if user.startswith(_SERVICE_ACCOUNT):

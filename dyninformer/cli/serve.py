@@ -18,8 +18,8 @@ from dyninformer.cli.arguments import objects_option
 from dyninformer.cli.embedded import (
     KubeconfigOut,
     Loader,
+    NotLoadedError,
     Port,
-    RefusedError,
     Skipped,
     announced,
     is_crd,
@@ -162,7 +162,7 @@ def _load_kind(loader: Loader, alike: list[Manifest], skipped: Skipped) -> int:
     for each in alike:
         try:
             loader.load(each.object)
-        except RefusedError as error:
+        except NotLoadedError as error:
             skipped.add(f"{each.path}: {error}")
         else:
             count += 1

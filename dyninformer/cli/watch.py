@@ -30,7 +30,6 @@ from dyninformer.display.text import visible
 from dyninformer.waiting import Met, met_when
 
 _shown_option: Final = arguments.panel("What is shown")
-_action_option: Final = arguments.panel("What is done")
 
 _CONDITIONS: Final = ("condition=", "jsonpath=")
 _PLACEHOLDERS: Final = ("namespace", "name", "event", "kind", "resource")
@@ -53,17 +52,18 @@ def command(
     ] = False,
     until: Annotated[
         str | None,
-        _action_option(
+        arguments.action_option(
             metavar="PATH=VALUE",
             help="End when an object meets this; also !=, <, <=, >, >=, and condition=Ready.",
         ),
     ] = None,
     timeout: Annotated[
-        str | None, _action_option(metavar="DURATION", help="End after 30, 30s, 5m or 1h30m.")
+        str | None,
+        arguments.action_option(metavar="DURATION", help="End after 30, 30s, 5m or 1h30m."),
     ] = None,
     execute: Annotated[
         str | None,
-        _action_option(
+        arguments.action_option(
             "--exec",
             metavar="COMMAND",
             help="Run this for each event: {namespace}, {name}, {kind}, {resource} and {event} "
@@ -71,7 +71,7 @@ def command(
         ),
     ] = None,
     shell: Annotated[
-        bool, _action_option("--shell", help="Have a shell read the --exec command.")
+        bool, arguments.action_option("--shell", help="Have a shell read the --exec command.")
     ] = False,
     target: Target,
     where: arguments.Where = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,9 +10,8 @@ from typing import NoReturn
 
 from dyninformer.discovery.resources import ResolvedResource, Resources, ServedVersion
 from dyninformer.errors import AmbiguousResourceError
-from dyninformer.resource import GroupVersionResource
+from dyninformer.resource import VERSION_NAME, GroupVersionResource
 
-_VERSION = re.compile(r"v[1-9][0-9]*(?:(?:alpha|beta)[1-9][0-9]*)?\Z")
 _LONGEST = 253 * 3  # a spelling longer than all its parts can be is near to nothing
 _SHOWN = 5  # names in one message
 _BUILTIN_GROUPS = frozenset(
@@ -177,7 +175,7 @@ def _readings(text: str) -> Iterator[_Reading]:
             return
         if len(front) == 2:
             yield _Reading(name, front[0].lower(), front[1].lower())
-        elif _VERSION.match(front[0].lower()):
+        elif VERSION_NAME.match(front[0].lower()):
             yield _Reading(name, "", front[0].lower())
         else:
             yield _Reading(name, front[0].lower())
@@ -189,7 +187,7 @@ def _readings(text: str) -> Iterator[_Reading]:
         yield _Reading(name)
         return
     version, _, group = rest.lower().partition(".")
-    if _VERSION.match(version):
+    if VERSION_NAME.match(version):
         yield _Reading(name, group, version)
     yield _Reading(name, rest.lower())
 
@@ -238,7 +236,7 @@ def _listed(names: Sequence[str], word: str = "and") -> str:
 
 
 def carried_over(served: Sequence[ServedVersion], before: Catalog | None) -> list[ServedVersion]:
-    """The same, where a version of which nothing was learned keeps what was known of it."""
+    """The same, except that a version which could not be read keeps what was known of it."""
     known: dict[str, Resources] = {}
     if before is not None:
         known = {each.name: each.resources for each in before.served}

@@ -1,4 +1,4 @@
-"""Discovery documents of both forms, and CRDs: read as what they are, data from somebody else.
+"""Discovery documents of both forms, and CRDs: read as what they are, data from another program.
 
 What is wrong in one entry costs that entry, and is told as the problem of its
 group-version; nothing else is harmed.

@@ -1,4 +1,4 @@
-"""`Discovery`: what a server serves, asked when somebody wants to know, and kept a while."""
+"""`Discovery`: what a server serves, asked on demand, and kept for a while."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Discovery:
         self._source = source
         self._clock = clock
         self._client = DiscoveryClient(source, self if owner is None else owner)
-        # Held while the server is asked: one thread asks at a time, also across invalidate().
-        self._asking = threading.RLock()
+        # The turn to ask the server: one thread asks at a time, also across invalidate().
+        self._turn = threading.RLock()
         self._catalogs: SingleFlight[int, _Kept] = SingleFlight()
         self._crds: SingleFlight[tuple[GroupVersionResource, int], PrinterColumns] = SingleFlight()
         self._lock = threading.RLock()  # guards the three below; held for no I/O
@@ -78,7 +78,7 @@ class Discovery:
         self._epoch = 0
         columns = partial(TLRUCache, _COLUMNS_KEPT, _believed_until, timer=clock)
         self._columns: TLRUCache[GroupVersionResource, PrinterColumns] = columns()
-        in_forked_child(self, "_asking", "_lock", _columns=columns)
+        in_forked_child(self, "_turn", "_lock", _columns=columns)
 
     def resolve(self, text: str) -> ResolvedResource:
         """The resource that any spelling means.
@@ -127,7 +127,7 @@ class Discovery:
         return None if found is None else found.namespaced
 
     def columns(self, gvr: GroupVersionResource) -> PrinterColumns:
-        """The printer columns that its CRD declares; none if that is not ours to see.
+        """The printer columns that its CRD declares; none if this user may not read the CRD.
 
         `UnreachableError` if the server could not be asked.
         """
@@ -140,7 +140,7 @@ class Discovery:
         return self._crds.share((gvr, epoch), lambda: self._read_columns(gvr, epoch))
 
     def invalidate(self) -> None:
-        """Believe nothing that was asked before now; the next question goes to the server."""
+        """Forget every earlier answer; the next lookup goes to the server."""
         with self._lock:
             self._epoch += 1
             self._columns.clear()
@@ -160,7 +160,7 @@ class Discovery:
         return self._catalogs.share(epoch, self._ask).catalog
 
     def _ask(self) -> _Kept:
-        with self._asking:
+        with self._turn:
             asked_at = self._clock()
             with self._lock:
                 epoch = self._epoch

@@ -57,7 +57,7 @@ class ExpressionCache:
 
 
 expressions: Final = ExpressionCache()
-"""All that were read, for every door that takes a path."""
+"""All expressions that were parsed, for every call that takes a path."""
 
 
 class JSONPath:

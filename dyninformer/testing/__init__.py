@@ -7,7 +7,7 @@
 ['default', 'kube-node-lease', 'kube-public', 'kube-system', 'prod']
 
 `ApiServer` is the server, `InProcessServer` the same without sockets and with a clock
-that the test moves, `ControlPlane` a real etcd and kube-apiserver with the same doors.
+that the test moves, `ControlPlane` a real etcd and kube-apiserver with the same methods.
 What can go wrong is in `dyninformer.testing.faults`.
 
 The names are looked up on first use: pytest loads a module of this package in every

@@ -47,7 +47,7 @@ class LoggedRequest:
     query: Query
     user_agent: str
     user: str
-    """Who asked; "" if the token was nobody's."""
+    """Who asked; "" if the token was unknown."""
     info: RequestInfo = field(repr=False)
 
     @property

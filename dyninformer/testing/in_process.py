@@ -99,7 +99,7 @@ class InProcessServer(EmbeddedServer):
         return min((each for each in found if each is not None), default=None)
 
     def run_due(self) -> None:
-        """Do what is due by the clock, after somebody else has moved it."""
+        """Do what is due by the clock, after other code has moved it."""
         self._run_due()
 
     def advance(self, seconds: float) -> None:

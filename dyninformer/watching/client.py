@@ -1,4 +1,4 @@
-"""`Source`: requests through the official client's own door, interruptible at any moment.
+"""`Source`: requests made with the official client, interruptible at any moment.
 
 Everything that a kubeconfig, a pod or the caller's client says about hosts, proxies, TLS,
 credentials and headers is the official client's to know; here its `DynamicClient.request`

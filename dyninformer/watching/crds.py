@@ -32,7 +32,6 @@ _logger = logging.getLogger(__name__)
 _ENDED = (InformerState.BACKING_OFF, InformerState.ABSENT, InformerState.STOPPED)
 
 Callback = Callable[[], None]
-Names = frozenset[str]
 
 
 class _Metadata(msgspec.Struct, rename={"version": "resourceVersion"}):

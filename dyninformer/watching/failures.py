@@ -1,6 +1,6 @@
 """Why no answer came, or only part of one: what happened, to which host, what to do.
 
-Nothing of a request or an answer is repeated here but the host: no token, no body.
+Nothing of a request or an answer is repeated here except the host: no token, no body.
 """
 
 from __future__ import annotations

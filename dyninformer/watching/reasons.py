@@ -89,7 +89,7 @@ def transform_failed(scope: Scope, taken: Taken) -> Reason:
         InformerTrouble.TRANSFORM,
         f"cannot take the state of {scope}: {short(taken.failure)} (and so on "
         f"{taken.failed} of {taken.objects} objects). "
-        "Mend the transform, or have it return dyninformer.DROP for such objects.",
+        "Fix the transform, or have it return dyninformer.DROP for such objects.",
     )
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.delivery.room import Room
+from tests.delivery.harness import Harness
 
 
 @pytest.fixture
-def room() -> Iterator[Room]:
+def harness() -> Iterator[Harness]:
     """A store and its dispatcher, of which no thread may be left."""
-    made = Room()
+    made = Harness()
     yield made
     made.close()

@@ -23,59 +23,61 @@ from dyninformer.errors import StoppedError
 from dyninformer.store.codec import read
 from dyninformer.store.decide import Delta, Deltas, InitialDeltas
 from dyninformer.threads import spawn
-from tests.delivery.room import LONG, Held, Notes, Room, until
+from tests.delivery.harness import LONG, Harness, Notes, SlowNotes, until
 
 
-def test_changes_are_heard_in_order(room: Room) -> None:
+def test_changes_are_heard_in_order(harness: Harness) -> None:
     """S8: each handler hears all, one at a time."""
     notes = [Notes() for _ in range(3)]
     for each in notes:
-        room.add(each)
+        harness.add(each)
     expected = []
     for number in range(200):
-        room.put(f"k{number % 7}", x=number)
+        harness.put(f"k{number % 7}", x=number)
         expected.append(f"{'ADDED' if number < 7 else 'UPDATED'} k{number % 7} x={number}")
     for each in notes:
         each.heard(*expected)
 
 
-def test_the_store_has_changed_before_a_handler_hears(room: Room) -> None:
+def test_the_store_has_changed_before_a_handler_hears(harness: Harness) -> None:
     """S7: a handler that reads the cache finds what it was told, or newer."""
     seen: list[bool] = []
 
     def look(event: Any) -> None:
-        payload = room.store.get(event.key)
-        held = None if payload is None else room.store.codec.decode(payload)["spec"]["x"]
+        payload = harness.store.get(event.key)
+        held = None if payload is None else harness.store.codec.decode(payload)["spec"]["x"]
         seen.append(held is not None and held >= event.object["spec"]["x"])
 
-    room.add(on_event=look)
+    harness.add(on_event=look)
     for number in range(300):
-        room.put("a", x=number)
+        harness.put("a", x=number)
     until(lambda: len(seen) == 300)
     assert all(seen)
 
 
-def test_what_came_together_comes_to_a_handler_in_order_whatever_its_thread_did(room: Room) -> None:
+def test_what_came_together_comes_to_a_handler_in_order_whatever_its_thread_did(
+    harness: Harness,
+) -> None:
     """It waited, was at work, or had to be started; it was roused once for all of it."""
     notes, together = Notes(), []
-    room.add(notes)
-    publish = room.store.on_changes
+    harness.add(notes)
+    publish = harness.store.on_changes
 
     def watched(changes: Deltas) -> None:
         publish(changes)
         together.append(len(changes))
 
-    room.store.on_changes = watched
+    harness.store.on_changes = watched
     expected = []
     for run in range(3):
         keys = [f"k{run}{number}" for number in range(50)]
-        room.store.apply([("ADDED", room.received(key, x=run)) for key in keys])
+        harness.store.apply([("ADDED", harness.received(key, x=run)) for key in keys])
         expected += [f"ADDED {key} x={run}" for key in keys]
         notes.heard(*expected)
     assert together == [50, 50, 50]
 
 
-def test_a_backlog_of_updates_holds_little_more_than_the_packed_entries(room: Room) -> None:
+def test_a_backlog_of_updates_holds_little_more_than_the_packed_entries(harness: Harness) -> None:
     """S21: the objects' JSON, which is at hand when they come, is not kept in a long queue."""
     begun, go_on, told = threading.Event(), threading.Event(), []
 
@@ -85,14 +87,14 @@ def test_a_backlog_of_updates_holds_little_more_than_the_packed_entries(room: Ro
         assert go_on.wait(LONG)
 
     count = 1_200
-    room.add(on_update=hold)
-    room.sync(*(f"k{number}" for number in range(count)), text="x" * 2_000)
-    room.put("k0", text="y" * 2_000)
+    harness.add(on_update=hold)
+    harness.sync(*(f"k{number}" for number in range(count)), text="x" * 2_000)
+    harness.put("k0", text="y" * 2_000)
     until(begun.is_set)
     gc.collect()
     tracemalloc.start()
     for number in range(1, count):
-        room.put(f"k{number}", text="y" * 2_000)
+        harness.put(f"k{number}", text="y" * 2_000)
     used = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     go_on.set()
@@ -103,7 +105,7 @@ def test_a_backlog_of_updates_holds_little_more_than_the_packed_entries(room: Ro
 
 @pytest.mark.parametrize("late", [False, True])
 def test_who_hears_of_updates_alone_need_not_go_through_what_is_held(
-    room: Room, *, late: bool
+    harness: Harness, *, late: bool
 ) -> None:
     """It is synced at once, without a thread, and hears of the first update."""
     told: list[tuple[Any, Any]] = []
@@ -112,37 +114,37 @@ def test_who_hears_of_updates_alone_need_not_go_through_what_is_held(
         told.append((old["spec"], new["spec"]))
 
     if late:
-        room.sync("a", "b", x=1)
-    registration = room.add(on_update=note)
+        harness.sync("a", "b", x=1)
+    registration = harness.add(on_update=note)
     if not late:
-        room.sync("a", "b", x=1)
+        harness.sync("a", "b", x=1)
     assert (registration.backlog, registration.has_synced()) == (0, True)
-    room.put("a", x=2)
+    harness.put("a", x=2)
     until(lambda: told == [({"x": 1}, {"x": 2})])
 
 
-def test_a_relist_tells_deletes_first_and_then_the_rest_in_list_order(room: Room) -> None:
+def test_a_relist_tells_deletes_first_and_then_the_rest_in_list_order(harness: Harness) -> None:
     """S8, and S14: nothing of what did not change."""
     notes = Notes()
-    room.add(notes)
-    room.sync("b", "a", x=1)
-    room.relist("d", "a", "c", x=2)
+    harness.add(notes)
+    harness.sync("b", "a", x=1)
+    harness.relist("d", "a", "c", x=2)
     notes.heard(
         "ADDED b x=1", "ADDED a x=1", "DELETED b x=1", "ADDED d x=2", "UPDATED a x=2", "ADDED c x=2"
     )
 
 
-def test_a_slow_handler_holds_nobody(room: Room) -> None:
+def test_a_slow_handler_holds_nobody(harness: Harness) -> None:
     """Not the other handlers, not the store."""
-    slow, quick = Held(), Notes()
-    registration = room.add(slow, name="slow")
-    room.add(quick)
+    slow, quick = SlowNotes(), Notes()
+    registration = harness.add(slow, name="slow")
+    harness.add(quick)
     for number in range(50):
-        room.put("a", x=number)
+        harness.put("a", x=number)
     until(lambda: len(quick.events) == 50)
     assert len(slow.events) <= 1
     assert registration.backlog == 50
-    assert room.dispatcher.backlog["slow"] == 50
+    assert harness.dispatcher.backlog["slow"] == 50
     slow.let_go()
     until(lambda: len(slow.events) == 50)
     assert slow.lines == quick.lines
@@ -150,7 +152,7 @@ def test_a_slow_handler_holds_nobody(room: Room) -> None:
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1), KeyboardInterrupt()])
 def test_a_handler_that_raises_gets_the_next_event(
-    room: Room, error: BaseException, caplog: pytest.LogCaptureFixture
+    harness: Harness, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     """S10: it is logged with the key, counted, and harms nobody."""
     heard: list[str] = []
@@ -160,12 +162,12 @@ def test_a_handler_that_raises_gets_the_next_event(
         raise error
 
     notes = Notes()
-    room.add(on_event=bad)
-    room.add(notes)
-    room.put("prod/a")
-    room.put("prod/b")
+    harness.add(on_event=bad)
+    harness.add(notes)
+    harness.put("prod/a")
+    harness.put("prod/b")
     notes.heard("ADDED prod/a", "ADDED prod/b")
-    until(lambda: room.metrics.counts.get(("handler_errors", "bad")) == 2)
+    until(lambda: harness.metrics.counts.get(("handler_errors", "bad")) == 2)
     assert heard == ["prod/a", "prod/b"]
     assert "handler bad of certificates.v1.cert-manager.io failed on prod/a" in caplog.text
     assert type(error).__name__ in caplog.text
@@ -173,16 +175,16 @@ def test_a_handler_that_raises_gets_the_next_event(
 
 @pytest.mark.parametrize("coalesce", [False, True])
 def test_a_late_handler_hears_what_is_held_and_then_what_follows(
-    room: Room, coalesce: bool
+    harness: Harness, coalesce: bool
 ) -> None:
     """S9: each object once, as initial, in the state of the moment it came."""
-    room.sync("a", "b", x=1)
-    room.put("b", x=2)
-    notes = Held()
-    room.add(notes, coalesce=coalesce)
+    harness.sync("a", "b", x=1)
+    harness.put("b", x=2)
+    notes = SlowNotes()
+    harness.add(notes, coalesce=coalesce)
     assert notes.begun.wait(LONG)
-    room.put("a", x=3)
-    room.delete("a", x=3)
+    harness.put("a", x=3)
+    harness.delete("a", x=3)
     notes.let_go()
     if coalesce:
         notes.heard("ADDED a x=1", "ADDED b x=2", "DELETED a x=3")
@@ -191,23 +193,23 @@ def test_a_late_handler_hears_what_is_held_and_then_what_follows(
     assert [event.initial for event in notes.events[:3]] == [True, True, False]
 
 
-def test_a_handler_added_between_two_first_lists_gets_both(room: Room) -> None:
+def test_a_handler_added_between_two_first_lists_gets_both(harness: Harness) -> None:
     """One namespace is there, the other is not: nothing is lost, nothing comes twice."""
-    room.relist("one/a", first=True, scope="one")
+    harness.relist("one/a", first=True, scope="one")
     notes = Notes()
-    registration = room.add(notes)
+    registration = harness.add(notes)
     until(lambda: len(notes.events) == 1)
     assert not registration.has_synced()
-    room.relist("two/b", "two/c", first=True, scope="two")
-    room.dispatcher.synced()
+    harness.relist("two/b", "two/c", first=True, scope="two")
+    harness.dispatcher.synced()
     notes.heard("ADDED one/a", "ADDED two/b", "ADDED two/c")
     assert all(event.initial for event in notes.events)
     assert registration.wait_for_sync(LONG)
 
 
-def test_late_handlers_lose_nothing_while_events_flow(room: Room) -> None:
+def test_late_handlers_lose_nothing_while_events_flow(harness: Harness) -> None:
     """Whenever a handler comes, what it hears leads to what the store holds."""
-    room.sync(*(f"k{number}" for number in range(50)), x=0)
+    harness.sync(*(f"k{number}" for number in range(50)), x=0)
     stop = threading.Event()
 
     def write() -> None:
@@ -216,9 +218,9 @@ def test_late_handlers_lose_nothing_while_events_flow(room: Room) -> None:
             number += 1
             key = f"k{number % 60}"
             if number % 5:
-                room.put(key, x=number)
+                harness.put(key, x=number)
             else:
-                room.delete(key)
+                harness.delete(key)
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -227,13 +229,15 @@ def test_late_handlers_lose_nothing_while_events_flow(room: Room) -> None:
     for number in range(40):
         state: dict[str, Any] = {}
         states.append(state)
-        registrations.append(room.add(on_event=Replayed(state), coalesce=bool(number % 2)))
+        registrations.append(harness.add(on_event=Replayed(state), coalesce=bool(number % 2)))
     stop.set()
     writer.join()
     until(lambda: not any(each.backlog for each in registrations))
-    held = {key: room.store.codec.decode(payload) for key, payload in room.store.view().items()}
+    held = {
+        key: harness.store.codec.decode(payload) for key, payload in harness.store.view().items()
+    }
     assert all(state == held for state in states)
-    assert not any(count for (name, _), count in room.metrics.counts.items() if "error" in name)
+    assert not any(count for (name, _), count in harness.metrics.counts.items() if "error" in name)
 
 
 class Replayed:
@@ -254,9 +258,9 @@ class Replayed:
         self.state[event.key] = event.object
 
 
-def test_handlers_come_and_go_from_a_hundred_threads_while_events_flow(room: Room) -> None:
+def test_handlers_come_and_go_from_a_hundred_threads_while_events_flow(harness: Harness) -> None:
     """client-go's own test of its listeners: nothing breaks, nobody is left."""
-    room.sync("a", "b", x=0)
+    harness.sync("a", "b", x=0)
     stop = threading.Event()
     failures: list[BaseException] = []
 
@@ -264,7 +268,7 @@ def test_handlers_come_and_go_from_a_hundred_threads_while_events_flow(room: Roo
         try:
             for _ in range(5):
                 notes = Notes()
-                registration = room.add(notes, coalesce=coalesce)
+                registration = harness.add(notes, coalesce=coalesce)
                 assert registration.wait_for_sync(LONG)
                 assert min(notes.lines[:2]).startswith("ADDED a")
                 registration.remove()
@@ -277,7 +281,7 @@ def test_handlers_come_and_go_from_a_hundred_threads_while_events_flow(room: Roo
         number = 0
         while not stop.is_set():
             number += 1
-            room.put("a", x=number)
+            harness.put("a", x=number)
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -289,30 +293,30 @@ def test_handlers_come_and_go_from_a_hundred_threads_while_events_flow(room: Roo
     stop.set()
     writer.join()
     assert failures == []
-    assert room.dispatcher.backlog == {}
+    assert harness.dispatcher.backlog == {}
 
 
-def test_no_callback_begins_after_remove_has_returned(room: Room) -> None:
+def test_no_callback_begins_after_remove_has_returned(harness: Harness) -> None:
     """S11: the one that runs goes on, the queued ones are never told."""
-    notes = Held()
-    registration = room.add(notes)
+    notes = SlowNotes()
+    registration = harness.add(notes)
     for number in range(10):
-        room.put("a", x=number)
+        harness.put("a", x=number)
     assert notes.begun.wait(LONG)
     registration.remove()
     notes.let_go()
-    room.put("a", x=11)
+    harness.put("a", x=11)
     other = Notes()
-    room.add(other)
-    until(lambda: not room.dispatcher.stuck() or len(other.events) == 1)
+    harness.add(other)
+    until(lambda: not harness.dispatcher.stuck() or len(other.events) == 1)
     other.heard("ADDED a x=11")
-    until(lambda: "Held" not in {thread.name.split()[-1] for thread in threading.enumerate()})
+    until(lambda: "SlowNotes" not in {thread.name.split()[-1] for thread in threading.enumerate()})
     assert notes.lines == ["ADDED a x=0"]
 
 
 @pytest.mark.parametrize("kind", ["on_add", "on_update", "on_delete", "on_event"])
 def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_filtered(
-    room: Room, kind: str
+    harness: Harness, kind: str
 ) -> None:
     """S11: the filter had begun, and is the last that runs."""
     reached, go_on = threading.Event(), threading.Event()
@@ -324,22 +328,22 @@ def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_filter
             assert go_on.wait(LONG)
         return True
 
-    room.sync("a", x=1 if kind == "on_update" else 2)
+    harness.sync("a", x=1 if kind == "on_update" else 2)
     handler = SimpleNamespace(**{kind: lambda *args: called.append(args)})
-    registration = room.add(handler, filter=admits)
+    registration = harness.add(handler, filter=admits)
     if kind == "on_update":
-        room.put("a", x=2)
+        harness.put("a", x=2)
     elif kind == "on_delete":
-        room.delete("a", x=2)
+        harness.delete("a", x=2)
     assert reached.wait(LONG)
     registration.remove()
     go_on.set()
-    until(lambda: not room.dispatcher.stuck())
+    until(lambda: not harness.dispatcher.stuck())
     assert called == []
 
 
 def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_decoded(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S11: of a handler that takes the two dicts and nothing else."""
     reached, go_on = threading.Event(), threading.Event()
@@ -351,17 +355,17 @@ def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_decode
         return read(data)
 
     monkeypatch.setattr(handlers, "read", slow)
-    room.sync("a", x=1)
-    registration = room.add(on_update=lambda old, new: called.append(new))
-    room.put("a", x=2)
+    harness.sync("a", x=1)
+    registration = harness.add(on_update=lambda old, new: called.append(new))
+    harness.put("a", x=2)
     assert reached.wait(LONG)
     registration.remove()
     go_on.set()
-    until(lambda: not room.dispatcher.stuck())
+    until(lambda: not harness.dispatcher.stuck())
     assert called == []
 
 
-def test_a_handler_that_removes_itself_hears_of_that_event_no_more(room: Room) -> None:
+def test_a_handler_that_removes_itself_hears_of_that_event_no_more(harness: Harness) -> None:
     """S11: one with two callbacks for an event is removed by the first."""
     heard: list[str] = []
     registrations: list[Registration] = []
@@ -370,14 +374,16 @@ def test_a_handler_that_removes_itself_hears_of_that_event_no_more(room: Room) -
         heard.append("on_add")
         registrations[0].remove()
 
-    with room.store.lock:
-        registrations.append(room.add(on_add=once, on_event=lambda event: heard.append("on_event")))
-        room.put("a")
-    until(lambda: heard and not room.dispatcher.stuck())
+    with harness.store.lock:
+        registrations.append(
+            harness.add(on_add=once, on_event=lambda event: heard.append("on_event"))
+        )
+        harness.put("a")
+    until(lambda: heard and not harness.dispatcher.stuck())
     assert heard == ["on_add"]
 
 
-def test_a_handler_can_remove_itself(room: Room) -> None:
+def test_a_handler_can_remove_itself(harness: Harness) -> None:
     """From its own callback, which is its last."""
     heard: list[str] = []
     registrations: list[Registration] = []
@@ -386,141 +392,145 @@ def test_a_handler_can_remove_itself(room: Room) -> None:
         heard.append(event.key)
         registrations[0].remove()
 
-    with room.store.lock:  # so that it cannot be called before it knows its registration
-        registrations.append(room.add(on_event=once))
-        room.put("a")
-        room.put("b")
+    with harness.store.lock:  # so that it cannot be called before it knows its registration
+        registrations.append(harness.add(on_event=once))
+        harness.put("a")
+        harness.put("b")
     until(lambda: registrations[0].backlog == 0 and heard)
     notes = Notes()
-    room.add(notes)
+    harness.add(notes)
     notes.heard("ADDED a", "ADDED b")
     assert heard == ["a"]
 
 
-def test_the_same_name_again_replaces_the_handler(room: Room) -> None:
+def test_the_same_name_again_replaces_the_handler(harness: Harness) -> None:
     """A notebook cell that is run twice does not hear twice."""
-    room.sync("a")
+    harness.sync("a")
     first, second = Notes(), Notes()
-    old = room.add(first, name="cell")
+    old = harness.add(first, name="cell")
     first.heard("ADDED a")
-    room.add(second, name="cell")
-    room.put("b")
+    harness.add(second, name="cell")
+    harness.put("b")
     second.heard("ADDED a", "ADDED b")
     assert first.lines == ["ADDED a"]
-    assert list(room.dispatcher.backlog) == ["cell"]
+    assert list(harness.dispatcher.backlog) == ["cell"]
     old.remove()
-    room.put("c")
+    harness.put("c")
     second.heard("ADDED a", "ADDED b", "ADDED c")
 
 
-def test_stop_drops_and_counts_what_is_queued(room: Room) -> None:
+def test_stop_drops_and_counts_what_is_queued(harness: Harness) -> None:
     """S11: the callback that runs finishes; stuck handlers are named."""
-    notes = Held()
-    registration = room.add(notes, name="slow")
+    notes = SlowNotes()
+    registration = harness.add(notes, name="slow")
     for number in range(10):
-        room.put("a", x=number)
+        harness.put("a", x=number)
     assert notes.begun.wait(LONG)
-    room.dispatcher.stop()
-    assert room.metrics.counts["dropped_events", "slow"] == 9
-    assert room.dispatcher.wait_stopped(0.05) == ["slow"]
-    assert room.dispatcher.stuck() == ["slow"]
+    harness.dispatcher.stop()
+    assert harness.metrics.counts["dropped_events", "slow"] == 9
+    assert harness.dispatcher.wait_stopped(0.05) == ["slow"]
+    assert harness.dispatcher.stuck() == ["slow"]
     notes.let_go()
-    assert room.dispatcher.wait_stopped(LONG) == []
-    assert room.dispatcher.stuck() == []
+    assert harness.dispatcher.wait_stopped(LONG) == []
+    assert harness.dispatcher.stuck() == []
     assert len(notes.events) == 1
     registration.remove()
 
 
 @pytest.mark.parametrize("coalesce", [False, True])
-def test_a_removed_handler_that_still_runs_is_waited_for_too(room: Room, coalesce: bool) -> None:
+def test_a_removed_handler_that_still_runs_is_waited_for_too(
+    harness: Harness, coalesce: bool
+) -> None:
     """After wait_stopped nothing of the user's runs, or its name is given."""
-    notes = Held()
-    registration = room.add(notes, coalesce=coalesce)
-    room.put("a")
+    notes = SlowNotes()
+    registration = harness.add(notes, coalesce=coalesce)
+    harness.put("a")
     assert notes.begun.wait(LONG)
     registration.remove()
-    room.dispatcher.stop()
-    assert room.dispatcher.wait_stopped(0.01) == ["Held"]
+    harness.dispatcher.stop()
+    assert harness.dispatcher.wait_stopped(0.01) == ["SlowNotes"]
     notes.let_go()
-    assert room.dispatcher.wait_stopped(LONG) == []
+    assert harness.dispatcher.wait_stopped(LONG) == []
 
 
-def test_a_thread_of_the_owner_never_waits_for_a_stop(room: Room) -> None:
+def test_a_thread_of_the_owner_never_waits_for_a_stop(harness: Harness) -> None:
     """S11: a handler may stop its own informer."""
     done = threading.Event()
 
     def stop(event: object) -> None:
-        room.dispatcher.stop()
-        assert room.dispatcher.wait_stopped() == []
+        harness.dispatcher.stop()
+        assert harness.dispatcher.wait_stopped() == []
         done.set()
 
-    room.add(on_event=stop)
-    room.put("a")
+    harness.add(on_event=stop)
+    harness.put("a")
     assert done.wait(LONG)
     names: list[list[str]] = []
-    spawn(room.owner, "another", lambda: names.append(room.dispatcher.wait_stopped())).join(LONG)
+    spawn(harness.owner, "another", lambda: names.append(harness.dispatcher.wait_stopped())).join(
+        LONG
+    )
     assert names == [[]]
 
 
-def test_nothing_can_be_added_to_what_has_stopped(room: Room) -> None:
+def test_nothing_can_be_added_to_what_has_stopped(harness: Harness) -> None:
     """S16: removing is fine."""
-    registration = room.add(Notes())
-    room.dispatcher.stop()
-    room.dispatcher.stop()
+    registration = harness.add(Notes())
+    harness.dispatcher.stop()
+    harness.dispatcher.stop()
     with pytest.raises(StoppedError, match=r"certificates\.v1\.cert-manager\.io has stopped"):
-        room.add(Notes())
+        harness.add(Notes())
     with pytest.raises(StoppedError):
-        room.dispatcher.events()
+        harness.dispatcher.events()
     registration.remove()
-    room.put("a")
+    harness.put("a")
     assert registration.backlog == 0
 
 
-def test_threads_come_with_work_and_are_named(room: Room) -> None:
+def test_threads_come_with_work_and_are_named(harness: Harness) -> None:
     """A handler without events has no thread; with some it has one, and keeps it for a while."""
 
     def threads() -> list[str]:
         return [thread.name for thread in threading.enumerate() if "handler" in thread.name]
 
     notes = Notes()
-    room.add(notes, name="mine")
+    harness.add(notes, name="mine")
     assert threads() == []
     for number in range(20):
-        room.put("a", x=number)
+        harness.put("a", x=number)
         until(lambda: len(notes.events) == number + 1)  # noqa: B023 - asked at once
         assert threads() == ["dyninformer certificates.v1.cert-manager.io handler mine"]
 
 
-def test_handled_events_are_counted_and_the_backlog_is_shown(room: Room) -> None:
+def test_handled_events_are_counted_and_the_backlog_is_shown(harness: Harness) -> None:
     """By handler's name."""
-    room.add(Notes(), name="mine")
+    harness.add(Notes(), name="mine")
     for number in range(20):
-        room.put("a", x=number)
-    until(lambda: room.metrics.counts.get(("handled", "mine")) == 20)
-    until(lambda: room.metrics.gauges.get(("backlog", "mine")) == 0)
+        harness.put("a", x=number)
+    until(lambda: harness.metrics.counts.get(("handled", "mine")) == 20)
+    until(lambda: harness.metrics.gauges.get(("backlog", "mine")) == 0)
 
 
-def test_a_first_state_costs_ten_handlers_no_more_memory_than_one(room: Room) -> None:
+def test_a_first_state_costs_ten_handlers_no_more_memory_than_one(harness: Harness) -> None:
     """S21: it is one item of a queue, and so is what a late handler gets."""
     count = 10_000
-    codec = room.store.codec
+    codec = harness.store.codec
     entries = {
         f"k{n}": codec.pack(b'{"metadata":{"name":"k%d"},"spec":{}}' % n) for n in range(count)
     }
-    handlers = [Held() for _ in range(10)]
+    handlers = [SlowNotes() for _ in range(10)]
     for number, handler in enumerate(handlers):
-        room.add(handler, coalesce=bool(number % 2))
+        harness.add(handler, coalesce=bool(number % 2))
     gc.collect()
     tracemalloc.start()
-    with room.store.lock:
-        room.dispatcher.publish(InitialDeltas(entries))
-    room.dispatcher.synced()
+    with harness.store.lock:
+        harness.dispatcher.publish(InitialDeltas(entries))
+    harness.dispatcher.synced()
     until(lambda: all(handler.begun.is_set() for handler in handlers))
     used = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert sum(room.dispatcher.backlog.values()) == 10 * count
+    assert sum(harness.dispatcher.backlog.values()) == 10 * count
     assert used < 40 * count  # one object for each would be 10 times 56 bytes at the least
-    room.dispatcher.stop()
+    harness.dispatcher.stop()
     for handler in handlers:
         handler.let_go()
 
@@ -528,8 +538,8 @@ def test_a_first_state_costs_ten_handlers_no_more_memory_than_one(room: Room) ->
 class Failing:
     """Queues the changes of one subscriber only when it is told to."""
 
-    def __init__(self, room: Room, name: str) -> None:
-        subscribers = room.dispatcher._subscribers
+    def __init__(self, harness: Harness, name: str) -> None:
+        subscribers = harness.dispatcher._subscribers
         self.queue = next(each.queue for each in subscribers if each.name == name)
         self.works = False
         self.refused = 0
@@ -546,21 +556,21 @@ class Failing:
 
 @pytest.mark.parametrize("coalesce", [False, True])
 def test_a_change_that_one_handler_cannot_be_told_of_harms_nobody_else(
-    room: Room, caplog: pytest.LogCaptureFixture, coalesce: bool
+    harness: Harness, caplog: pytest.LogCaptureFixture, coalesce: bool
 ) -> None:
     """It is later told what leads from the state that it knows to the one that is held."""
     late, other = Notes(), Notes()
-    room.add(late, name="late", coalesce=coalesce)
-    room.add(other)
-    room.sync("a", "b", x=0)
+    harness.add(late, name="late", coalesce=coalesce)
+    harness.add(other)
+    harness.sync("a", "b", x=0)
     late.heard("ADDED a x=0", "ADDED b x=0")
-    failing = Failing(room, "late")
-    room.put("a", x=1)
-    room.put("c", x=1)
-    room.delete("b", x=1)
-    room.put("a", x=2)
-    room.put("d", x=2)
-    room.delete("d", x=2)
+    failing = Failing(harness, "late")
+    harness.put("a", x=1)
+    harness.put("c", x=1)
+    harness.delete("b", x=1)
+    harness.put("a", x=2)
+    harness.put("d", x=2)
+    harness.delete("d", x=2)
     other.heard(
         *("ADDED a x=0", "ADDED b x=0", "UPDATED a x=1", "ADDED c x=1", "DELETED b x=0"),
         *("UPDATED a x=2", "ADDED d x=2", "DELETED d x=2"),
@@ -568,7 +578,7 @@ def test_a_change_that_one_handler_cannot_be_told_of_harms_nobody_else(
     until(lambda: "late could not be told of a change" in caplog.text)
     assert late.lines == ["ADDED a x=0", "ADDED b x=0"]
     failing.works = True
-    room.put("e", x=3)
+    harness.put("e", x=3)
     until(lambda: len(late.events) == 6)
     assert sorted(late.lines[2:]) == [
         "ADDED c x=1",
@@ -583,14 +593,14 @@ def test_a_change_that_one_handler_cannot_be_told_of_harms_nobody_else(
 
 @pytest.mark.parametrize("coalesce", [False, True])
 def test_what_could_not_be_told_at_once_is_told_without_another_change(
-    room: Room, coalesce: bool
+    harness: Harness, coalesce: bool
 ) -> None:
     """And before that the handler has not synced."""
     late = Notes()
-    registration = room.add(late, name="late", coalesce=coalesce)
-    failing = Failing(room, "late")
-    with room.store.lock:  # so that what is left to another thread waits
-        room.sync("a", "b", x=0)
+    registration = harness.add(late, name="late", coalesce=coalesce)
+    failing = Failing(harness, "late")
+    with harness.store.lock:  # so that what is left to another thread waits
+        harness.sync("a", "b", x=0)
         failing.works = True
         assert failing.refused
         assert registration.backlog == 2
@@ -602,39 +612,39 @@ def test_what_could_not_be_told_at_once_is_told_without_another_change(
 
 @pytest.mark.parametrize("coalesce", [False, True])
 def test_a_sync_that_one_handler_cannot_be_told_of_is_told_later(
-    room: Room, coalesce: bool
+    harness: Harness, coalesce: bool
 ) -> None:
     """The others have synced, and so has this one, at the next change at the latest."""
-    late, other = Held(), Notes()
-    registration = room.add(late, name="late", coalesce=coalesce)
-    others = room.add(other)
-    room.relist("a", first=True)
-    failing = Failing(room, "late")
-    room.dispatcher.synced()
+    late, other = SlowNotes(), Notes()
+    registration = harness.add(late, name="late", coalesce=coalesce)
+    others = harness.add(other)
+    harness.relist("a", first=True)
+    failing = Failing(harness, "late")
+    harness.dispatcher.synced()
     assert failing.refused
     assert others.wait_for_sync(LONG)
     failing.works = True
     late.let_go()
-    room.put("b")
+    harness.put("b")
     assert registration.wait_for_sync(LONG)
     until(lambda: len(late.events) == 2)
 
 
 @pytest.mark.parametrize("coalesce", [False, True])
 def test_a_relist_that_one_handler_cannot_be_told_of_is_told_later(
-    room: Room, coalesce: bool
+    harness: Harness, coalesce: bool
 ) -> None:
     """Object by object."""
     late, other = Notes(), Notes()
-    room.add(late, name="late", coalesce=coalesce)
-    room.add(other)
-    room.sync("a", "b", x=0)
+    harness.add(late, name="late", coalesce=coalesce)
+    harness.add(other)
+    harness.sync("a", "b", x=0)
     late.heard("ADDED a x=0", "ADDED b x=0")
-    failing = Failing(room, "late")
-    room.relist("b", "c", x=1)
+    failing = Failing(harness, "late")
+    harness.relist("b", "c", x=1)
     other.heard("ADDED a x=0", "ADDED b x=0", "DELETED a x=0", "UPDATED b x=1", "ADDED c x=1")
     failing.works = True
-    room.relist("b", "c", "d", x=1)
+    harness.relist("b", "c", "d", x=1)
     until(lambda: len(late.events) == 6)
     assert sorted(late.lines[2:]) == [
         "ADDED c x=1",
@@ -645,24 +655,24 @@ def test_a_relist_that_one_handler_cannot_be_told_of_is_told_later(
 
 
 def test_a_stream_that_is_dropped_while_it_is_told_harms_nobody_else(
-    room: Room, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its finalizer runs in the middle of `publish`, where the collector may run it."""
-    streams = [room.dispatcher.events(coalesce=True)]
+    streams = [harness.dispatcher.events(coalesce=True)]
     notes = Notes()
-    room.add(notes)
-    room.put("a")
-    room.put("b")
+    harness.add(notes)
+    harness.put("a")
+    harness.put("b")
 
     def dropping(first: Delta, then: Delta) -> Delta | None:
         streams.clear()
         return merged(first, then)
 
     monkeypatch.setattr(queues, "merged", dropping)
-    room.store.apply([("DELETED", room.received("a")), ("DELETED", room.received("b"))])
+    harness.store.apply([("DELETED", harness.received("a")), ("DELETED", harness.received("b"))])
     assert streams == []
     notes.heard("ADDED a", "ADDED b", "DELETED a", "DELETED b")
-    until(lambda: list(room.dispatcher.backlog) == ["Notes"])
+    until(lambda: list(harness.dispatcher.backlog) == ["Notes"])
     assert caplog.text == ""
 
 
@@ -670,17 +680,17 @@ both = pytest.mark.parametrize("coalesce", [False, True])
 
 
 @both
-def test_a_resync_tells_all_that_is_held_as_sync(room: Room, coalesce: bool) -> None:
+def test_a_resync_tells_all_that_is_held_as_sync(harness: Harness, coalesce: bool) -> None:
     """To on_update too, with two equal objects of the handler's own."""
     pairs: list[tuple[object, object]] = []
     notes = Notes()
-    registration = room.add(
+    registration = harness.add(
         notes, on_update=lambda old, new: pairs.append((old, new)), resync=60, coalesce=coalesce
     )
-    room.sync("a", "b", x=1)
+    harness.sync("a", "b", x=1)
     notes.heard("ADDED a x=1", "ADDED b x=1")
     until(lambda: not registration.backlog)
-    room.timers.go_on(60 * (1 + JITTER))
+    harness.timers.go_on(60 * (1 + JITTER))
     notes.heard("ADDED a x=1", "ADDED b x=1", "SYNC a x=1", "SYNC b x=1")
     until(lambda: len(pairs) == 2)
     assert pairs[0][0] == pairs[0][1]
@@ -690,51 +700,51 @@ def test_a_resync_tells_all_that_is_held_as_sync(room: Room, coalesce: bool) -> 
 
 def test_each_handler_has_its_own_period() -> None:
     """S5: the informer's, unless it names another; 0 is never."""
-    room = Room(resync=100)
+    harness = Harness(resync=100)
     handlers = {period: Notes() for period in (None, 30, 0)}
-    registrations = [room.add(each, resync=n) for n, each in handlers.items()]
-    room.sync("a")
+    registrations = [harness.add(each, resync=n) for n, each in handlers.items()]
+    harness.sync("a")
     for _ in range(300):
         until(lambda: not any(each.backlog for each in registrations))
-        room.timers.go_on(1)
+        harness.timers.go_on(1)
     until(lambda: not any(each.backlog for each in registrations))
     syncs = {period: each.lines.count("SYNC a") for period, each in handlers.items()}
     assert syncs[0] == 0
     assert syncs[None] == 2
     assert syncs[30] in {9, 10}
-    room.close()
+    harness.close()
 
 
-def test_a_resync_is_skipped_and_counted_while_the_last_is_unfinished(room: Room) -> None:
+def test_a_resync_is_skipped_and_counted_while_the_last_is_unfinished(harness: Harness) -> None:
     """A handler that is slower than its period is not buried."""
-    notes = Held()
-    room.add(notes, resync=10, name="slow")
-    room.sync("a")
+    notes = SlowNotes()
+    harness.add(notes, resync=10, name="slow")
+    harness.sync("a")
     notes.let_go(1)
-    until(lambda: room.dispatcher.backlog["slow"] == 0)
-    room.timers.go_on(11)
+    until(lambda: harness.dispatcher.backlog["slow"] == 0)
+    harness.timers.go_on(11)
     until(lambda: notes.lines == ["ADDED a", "SYNC a"])
-    room.timers.go_on(55)
-    assert room.metrics.counts["resyncs_skipped", "slow"] == 5
-    assert room.dispatcher.backlog["slow"] == 1
+    harness.timers.go_on(55)
+    assert harness.metrics.counts["resyncs_skipped", "slow"] == 5
+    assert harness.dispatcher.backlog["slow"] == 1
     notes.let_go()
-    until(lambda: room.dispatcher.backlog["slow"] == 0)
-    room.timers.go_on(11)
+    until(lambda: harness.dispatcher.backlog["slow"] == 0)
+    harness.timers.go_on(11)
     notes.heard("ADDED a", "SYNC a", "SYNC a")
 
 
-def test_a_resync_merges_with_what_is_to_be_told_anyway(room: Room) -> None:
+def test_a_resync_merges_with_what_is_to_be_told_anyway(harness: Harness) -> None:
     """S20: a handler that wants each key once hears it once."""
-    notes = Held()
-    room.add(notes, resync=10, coalesce=True, name="mine")
-    room.sync("a", "b", x=0)
+    notes = SlowNotes()
+    harness.add(notes, resync=10, coalesce=True, name="mine")
+    harness.sync("a", "b", x=0)
     notes.let_go(2)
-    until(lambda: room.dispatcher.backlog["mine"] == 0)
-    room.put("gate", x=0)
+    until(lambda: harness.dispatcher.backlog["mine"] == 0)
+    harness.put("gate", x=0)
     until(lambda: len(notes.events) == 3)
-    room.put("a", x=1)
-    room.timers.go_on(11)
-    room.put("b", x=2)
+    harness.put("a", x=1)
+    harness.timers.go_on(11)
+    harness.put("b", x=2)
     notes.let_go()
     notes.heard(
         "ADDED a x=0",
@@ -746,47 +756,47 @@ def test_a_resync_merges_with_what_is_to_be_told_anyway(room: Room) -> None:
     )
 
 
-def test_a_filter_holds_for_resyncs_too(room: Room) -> None:
+def test_a_filter_holds_for_resyncs_too(harness: Harness) -> None:
     """And who hears only of changed values hears of none."""
     notes, changed = Notes(), Notes()
-    room.add(notes, resync=10, filter=lambda obj: obj["spec"]["x"] > 0)
-    registration = room.add(changed, when_changed=".spec.x")
-    room.sync("a", x=1)
-    room.put("b", x=0)
+    harness.add(notes, resync=10, filter=lambda obj: obj["spec"]["x"] > 0)
+    registration = harness.add(changed, when_changed=".spec.x")
+    harness.sync("a", x=1)
+    harness.put("b", x=0)
     notes.heard("ADDED a x=1")
-    until(lambda: not any(room.dispatcher.backlog.values()))
-    room.timers.go_on(11)
+    until(lambda: not any(harness.dispatcher.backlog.values()))
+    harness.timers.go_on(11)
     notes.heard("ADDED a x=1", "SYNC a x=1")
     until(lambda: not registration.backlog)
     assert changed.lines == ["ADDED a x=1", "ADDED b x=0"]
 
 
 @pytest.mark.parametrize("how", ["remove", "stop", "replace", "collect"])
-def test_who_is_gone_is_resynced_no_more(room: Room, how: str) -> None:
+def test_who_is_gone_is_resynced_no_more(harness: Harness, how: str) -> None:
     """No timer is left for it."""
     if how == "collect":
-        room = Room(resync=10)
-        stream = room.dispatcher.events()
-        assert len(room.timers.waiting) == 1
+        harness = Harness(resync=10)
+        stream = harness.dispatcher.events()
+        assert len(harness.timers.waiting) == 1
         del stream
-        room.timers.go_on(20)
+        harness.timers.go_on(20)
     else:
-        registration = room.add(Notes(), resync=10, name="mine")
-        assert len(room.timers.waiting) == 1
+        registration = harness.add(Notes(), resync=10, name="mine")
+        assert len(harness.timers.waiting) == 1
         if how == "remove":
             registration.remove()
         elif how == "stop":
-            room.dispatcher.stop()
+            harness.dispatcher.stop()
         else:
-            room.add(on_event=print, name="mine")
-    assert room.timers.waiting == []
+            harness.add(on_event=print, name="mine")
+    assert harness.timers.waiting == []
 
 
 @pytest.mark.parametrize("period", [-1, 0.5, float("nan"), float("inf")])
-def test_a_period_under_a_second_is_refused(room: Room, period: float) -> None:
+def test_a_period_under_a_second_is_refused(harness: Harness, period: float) -> None:
     """S5."""
     with pytest.raises(ValueError, match="1 second and more"):
-        room.add(on_event=print, resync=period)
+        harness.add(on_event=print, resync=period)
 
 
 def test_periods_are_jittered_by_a_tenth() -> None:

@@ -12,10 +12,10 @@ from dyninformer import JSONPath
 from dyninformer.delivery.events import Change, Event, EventType, differences
 from dyninformer.store.codec import Codec
 from dyninformer.store.decide import Delta
-from tests.delivery.room import GVR, Notes, Room, until
+from tests.delivery.harness import GVR, Harness, Notes, until
 
 
-def last(room: Room, notes: Notes, count: int) -> Event:
+def last(harness: Harness, notes: Notes, count: int) -> Event:
     """The newest of so many events."""
     until(lambda: len(notes.events) >= count)
     return notes.events[-1]
@@ -34,34 +34,34 @@ class CountingCodec(Codec):
         return super().decode(payload)
 
 
-def test_an_event_names_its_resource_and_object(room: Room) -> None:
+def test_an_event_names_its_resource_and_object(harness: Harness) -> None:
     """GVR, key, namespace, name, type and version are there without the object."""
     notes = Notes()
-    room.add(notes)
-    room.put("prod/web", x=1)
-    event = last(room, notes, 1)
+    harness.add(notes)
+    harness.put("prod/web", x=1)
+    event = last(harness, notes, 1)
     assert (event.type, event.gvr, event.key) == (EventType.ADDED, GVR, "prod/web")
     assert (event.namespace, event.name, event.resource_version) == ("prod", "web", "1")
     assert repr(event) == "<Event ADDED certificates.v1.cert-manager.io prod/web>"
     assert event.type == "ADDED"
 
 
-def test_a_cluster_scoped_object_has_no_namespace(room: Room) -> None:
+def test_a_cluster_scoped_object_has_no_namespace(harness: Harness) -> None:
     """Its key is its name."""
     notes = Notes()
-    room.add(notes)
-    room.put("node-1")
-    event = last(room, notes, 1)
+    harness.add(notes)
+    harness.put("node-1")
+    event = last(harness, notes, 1)
     assert (event.key, event.namespace, event.name) == ("node-1", "", "node-1")
 
 
-def test_an_update_has_both_states(room: Room) -> None:
+def test_an_update_has_both_states(harness: Harness) -> None:
     """The object is the new one; an added or deleted one has no old."""
     notes = Notes()
-    room.add(notes)
-    room.put("a", x=1)
-    room.put("a", x=2)
-    room.delete("a")
+    harness.add(notes)
+    harness.put("a", x=1)
+    harness.put("a", x=2)
+    harness.delete("a")
     until(lambda: len(notes.events) == 3)
     added, updated, deleted = notes.events
     assert added.old is None
@@ -71,19 +71,19 @@ def test_an_update_has_both_states(room: Room) -> None:
     assert deleted.object["spec"] == {"x": 2}
 
 
-def test_what_a_handler_changes_is_its_own(room: Room) -> None:
+def test_what_a_handler_changes_is_its_own(harness: Harness) -> None:
     """Neither the cache nor another handler sees it; the handler goes on seeing it."""
     one, other = Notes(), Notes()
-    room.add(one)
-    room.add(other)
-    room.put("a", x=1)
-    event, same = last(room, one, 1), last(room, other, 1)
+    harness.add(one)
+    harness.add(other)
+    harness.put("a", x=1)
+    event, same = last(harness, one, 1), last(harness, other, 1)
     event.object["spec"]["x"] = "changed"
     assert event.object["spec"]["x"] == "changed"
     assert same.object["spec"]["x"] == 1
-    payload = room.store.get("a")
+    payload = harness.store.get("a")
     assert payload is not None
-    assert room.store.codec.decode(payload)["spec"]["x"] == 1
+    assert harness.store.codec.decode(payload)["spec"]["x"] == 1
 
 
 def test_what_is_not_looked_at_is_not_decoded() -> None:
@@ -98,7 +98,7 @@ def test_what_is_not_looked_at_is_not_decoded() -> None:
     assert codec.decoded == 1
 
 
-def test_an_event_cannot_be_changed(room: Room) -> None:
+def test_an_event_cannot_be_changed(harness: Harness) -> None:
     """It is frozen, and equal only to itself."""
     codec = Codec()
     change = Delta("a", None, b'{"metadata": {}}')
@@ -110,24 +110,24 @@ def test_an_event_cannot_be_changed(room: Room) -> None:
     assert len({event, event}) == 1
 
 
-def test_another_uid_under_the_key_is_recreated(room: Room) -> None:
+def test_another_uid_under_the_key_is_recreated(harness: Harness) -> None:
     """An object that was deleted and created again between two looks."""
     notes = Notes()
-    room.add(notes)
-    room.put("a", uid="1")
-    room.put("a", uid="1", x=1)
-    room.put("a", uid="2")
+    harness.add(notes)
+    harness.put("a", uid="1")
+    harness.put("a", uid="1", x=1)
+    harness.put("a", uid="2")
     until(lambda: len(notes.events) == 3)
     assert [event.recreated for event in notes.events] == [False, False, True]
 
 
-def test_a_delete_found_by_a_list_says_that_its_state_may_be_old(room: Room) -> None:
+def test_a_delete_found_by_a_list_says_that_its_state_may_be_old(harness: Harness) -> None:
     """S13, as the handler sees it."""
     notes = Notes()
-    room.add(notes)
-    room.sync("a", "b")
-    room.relist("b")
-    room.delete("b")
+    harness.add(notes)
+    harness.sync("a", "b")
+    harness.relist("b")
+    harness.delete("b")
     notes.heard("ADDED a", "ADDED b", "DELETED a", "UPDATED b", "DELETED b")
     assert [event.final_state_unknown for event in notes.events] == [
         False,
@@ -139,13 +139,13 @@ def test_a_delete_found_by_a_list_says_that_its_state_may_be_old(room: Room) -> 
     assert [event.initial for event in notes.events] == [True, True, False, False, False]
 
 
-def test_changes_lists_what_an_update_changed(room: Room) -> None:
+def test_changes_lists_what_an_update_changed(harness: Harness) -> None:
     """Without the bookkeeping of every write, and whatever the handler did to its copy."""
     notes = Notes()
-    room.add(notes)
-    room.put("a", x=1, y=1)
-    room.put("a", x=2, y=1)
-    event = last(room, notes, 2)
+    harness.add(notes)
+    harness.put("a", x=1, y=1)
+    harness.put("a", x=2, y=1)
+    event = last(harness, notes, 2)
     event.object["spec"]["y"] = 7
     assert event.changes() == [(".spec.x", 1, 2)]
     assert event.changes(ignore=[".spec.x"]) == []

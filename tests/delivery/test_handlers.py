@@ -11,7 +11,7 @@ import pytest
 
 from dyninformer.delivery.handlers import Handler, Registration
 from dyninformer.types import Object
-from tests.delivery.room import LONG, Held, Notes, Room, until
+from tests.delivery.harness import LONG, Harness, Notes, SlowNotes, until
 
 
 class Methods:
@@ -33,13 +33,13 @@ class Methods:
         self.calls.append(("delete", obj["spec"]))
 
 
-def test_each_type_has_its_callback(room: Room) -> None:
+def test_each_type_has_its_callback(harness: Harness) -> None:
     """on_add(obj), on_update(old, new), on_delete(obj)."""
     handler = Methods()
-    room.add(handler)
-    room.put("a", x=1)
-    room.put("a", x=2)
-    room.delete("a")
+    harness.add(handler)
+    harness.put("a", x=1)
+    harness.put("a", x=2)
+    harness.delete("a")
     until(lambda: len(handler.calls) == 3)
     assert handler.calls == [
         ("add", {"x": 1}),
@@ -48,7 +48,7 @@ def test_each_type_has_its_callback(room: Room) -> None:
     ]
 
 
-def test_both_objects_of_an_update_are_the_handlers_own(room: Room) -> None:
+def test_both_objects_of_an_update_are_the_handlers_own(harness: Harness) -> None:
     """Whether they were unpacked or at hand, and whoever else was given them."""
     spoiled: list[tuple[Object, Object]] = []
 
@@ -57,34 +57,34 @@ def test_both_objects_of_an_update_are_the_handlers_own(room: Room) -> None:
         old["spec"]["x"] = new["spec"]["x"] = "spoiled"
 
     for _ in range(2):
-        room.add(on_update=spoil)
+        harness.add(on_update=spoil)
     for number in range(200):
-        room.put("a", x=number)
+        harness.put("a", x=number)
     until(lambda: len(spoiled) == 2 * 199)
     expected = [({"x": number}, {"x": number + 1}) for number in range(199) for _ in range(2)]
     assert sorted(spoiled, key=lambda pair: pair[0]["x"]) == expected
-    assert room.store.codec.decode(room.store.get("a") or b"")["spec"] == {"x": 199}
+    assert harness.store.codec.decode(harness.store.get("a") or b"")["spec"] == {"x": 199}
 
 
-def test_callbacks_may_be_given_by_themselves_and_some_left_out(room: Room) -> None:
+def test_callbacks_may_be_given_by_themselves_and_some_left_out(harness: Harness) -> None:
     """What nobody listens to is passed over."""
     gone: list[Object] = []
-    registration = room.add(on_delete=gone.append)
-    room.put("a", x=1)
-    room.put("a", x=2)
-    room.delete("a")
+    registration = harness.add(on_delete=gone.append)
+    harness.put("a", x=1)
+    harness.put("a", x=2)
+    harness.delete("a")
     until(lambda: not registration.backlog)
     assert [obj["spec"] for obj in gone] == [{"x": 2}]
 
 
-def test_on_event_gets_all_besides_the_others(room: Room) -> None:
+def test_on_event_gets_all_besides_the_others(harness: Harness) -> None:
     """One registration may have both."""
     calls: list[str] = []
-    room.add(
+    harness.add(
         on_add=lambda obj: calls.append("add"), on_event=lambda event: calls.append(event.type)
     )
-    room.put("a")
-    room.put("a", x=2)
+    harness.put("a")
+    harness.put("a", x=2)
     until(lambda: len(calls) == 3)
     assert calls == ["add", "ADDED", "UPDATED"]
 
@@ -132,16 +132,16 @@ def test_what_is_no_handler_is_refused_with_the_fix() -> None:
         Handler(on_event=print, when_changed=[])
 
 
-def test_a_filter_turns_updates_into_entering_and_leaving(room: Room) -> None:
+def test_a_filter_turns_updates_into_entering_and_leaving(harness: Harness) -> None:
     """What enters is ADDED, what leaves is DELETED with the object that was told."""
     notes = Notes()
-    room.add(notes, filter=lambda obj: obj["spec"]["x"] > 0)
+    harness.add(notes, filter=lambda obj: obj["spec"]["x"] > 0)
     for x in (0, 1, 2, 0, 0, 3):
-        room.put("a", x=x)
-    room.delete("a")
-    room.put("b", x=0)
-    room.delete("b")
-    room.put("end", x=1)
+        harness.put("a", x=x)
+    harness.delete("a")
+    harness.put("b", x=0)
+    harness.delete("b")
+    harness.put("end", x=1)
     notes.heard(
         "ADDED a x=1",
         "UPDATED a x=2",
@@ -154,20 +154,20 @@ def test_a_filter_turns_updates_into_entering_and_leaving(room: Room) -> None:
     assert notes.events[2].old is None
 
 
-def test_a_filter_is_consistent_when_changes_are_merged(room: Room) -> None:
+def test_a_filter_is_consistent_when_changes_are_merged(harness: Harness) -> None:
     """Membership goes by what the handler was told, whatever happened in between."""
-    notes = Held()
-    room.sync("in", "out", "gate", x=1)
-    room.put("out", x=0)
-    registration = room.add(notes, filter=lambda obj: obj["spec"]["x"] > 0, coalesce=True)
+    notes = SlowNotes()
+    harness.sync("in", "out", "gate", x=1)
+    harness.put("out", x=0)
+    registration = harness.add(notes, filter=lambda obj: obj["spec"]["x"] > 0, coalesce=True)
     notes.let_go(2)
     until(lambda: len(notes.events) == 2 and registration.backlog == 0)
-    room.put("gate", x=2)
+    harness.put("gate", x=2)
     until(lambda: len(notes.events) == 3)
-    room.put("in", x=0)
-    room.delete("in", x=0)  # it was told, so it is gone; with its last state
-    room.put("out", x=5)
-    room.delete("out", x=5)  # it was never told
+    harness.put("in", x=0)
+    harness.delete("in", x=0)  # it was told, so it is gone; with its last state
+    harness.put("out", x=5)
+    harness.delete("out", x=5)  # it was never told
     notes.let_go()
     notes.heard("ADDED in x=1", "ADDED gate x=1", "UPDATED gate x=2", "DELETED in x=0")
     until(lambda: registration.backlog == 0)
@@ -176,7 +176,7 @@ def test_a_filter_is_consistent_when_changes_are_merged(room: Room) -> None:
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit("x"), KeyboardInterrupt()])
 def test_a_filter_that_raises_costs_that_event_alone(
-    room: Room, caplog: Any, error: BaseException
+    harness: Harness, caplog: Any, error: BaseException
 ) -> None:
     """It is the handler's failure as any other, whatever it raises."""
     notes = Notes()
@@ -186,54 +186,54 @@ def test_a_filter_that_raises_costs_that_event_alone(
             raise error
         return True
 
-    room.add(notes, filter=picky, name="picky")
-    room.put("a")
-    room.put("b", x=1)
+    harness.add(notes, filter=picky, name="picky")
+    harness.put("a")
+    harness.put("b", x=1)
     notes.heard("ADDED b x=1")
-    assert room.metrics.counts["handler_errors", "picky"] == 1
+    assert harness.metrics.counts["handler_errors", "picky"] == 1
     assert "picky of certificates.v1.cert-manager.io failed on a" in caplog.text
 
 
 @pytest.mark.parametrize("paths", [".spec.x", [".spec.x", "{.spec.z[*]}"]])
 def test_when_changed_hears_of_updates_only_where_a_value_changes(
-    room: Room, paths: str | list[str]
+    harness: Harness, paths: str | list[str]
 ) -> None:
     """Added and deleted objects are told always."""
     notes = Notes()
-    room.add(notes, when_changed=paths)
-    room.put("a", x=1, y=1)
-    room.put("a", x=1, y=2)
-    room.put("a", x=2, y=2)
-    room.put("a", y=2)
-    room.put("a", y=3)
-    room.delete("a", y=3)
+    harness.add(notes, when_changed=paths)
+    harness.put("a", x=1, y=1)
+    harness.put("a", x=1, y=2)
+    harness.put("a", x=2, y=2)
+    harness.put("a", y=2)
+    harness.put("a", y=3)
+    harness.delete("a", y=3)
     notes.heard("ADDED a x=1 y=1", "UPDATED a x=2 y=2", "UPDATED a y=2", "DELETED a y=3")
 
 
-def test_when_changed_and_filter_go_together(room: Room) -> None:
+def test_when_changed_and_filter_go_together(harness: Harness) -> None:
     """Who enters or leaves is told, whether or not the value changed."""
     notes = Notes()
-    room.add(notes, filter=lambda obj: obj["spec"]["y"] > 0, when_changed=".spec.x")
+    harness.add(notes, filter=lambda obj: obj["spec"]["y"] > 0, when_changed=".spec.x")
     for y in (0, 1, 2, 0):
-        room.put("a", x=1, y=y)
-    room.put("a", x=2, y=1)
-    room.put("a", x=3, y=1)
+        harness.put("a", x=1, y=y)
+    harness.put("a", x=2, y=1)
+    harness.put("a", x=3, y=1)
     notes.heard("ADDED a x=1 y=1", "DELETED a x=1 y=2", "ADDED a x=2 y=1", "UPDATED a x=3 y=1")
 
 
-def test_when_changed_and_a_resync_of_its_own_contradict_each_other(room: Room) -> None:
+def test_when_changed_and_a_resync_of_its_own_contradict_each_other(harness: Harness) -> None:
     """A resync tells of what did not change."""
     with pytest.raises(ValueError, match="give one of them"):
-        room.add(on_event=print, when_changed=".spec.x", resync=5)
+        harness.add(on_event=print, when_changed=".spec.x", resync=5)
 
 
-def test_a_handler_is_named_for_what_it_is(room: Room) -> None:
+def test_a_handler_is_named_for_what_it_is(harness: Harness) -> None:
     """By its type or its function; two of a name are told apart."""
 
     def watch_pods(event: object) -> None:
         """Hear of nothing."""
 
-    add = room.add
+    add = harness.add
     names = [
         add(Notes()).name,
         add(Notes()).name,
@@ -249,15 +249,15 @@ both = pytest.mark.parametrize("coalesce", [False, True])
 
 @both
 def test_a_handler_has_synced_when_it_has_finished_the_first_state(
-    room: Room, coalesce: bool
+    harness: Harness, coalesce: bool
 ) -> None:
     """S9: handled, not only queued; and the informer has to be synced."""
-    notes = Held()
-    registration = room.add(notes, coalesce=coalesce)
-    room.relist("a", "b", first=True)
+    notes = SlowNotes()
+    registration = harness.add(notes, coalesce=coalesce)
+    harness.relist("a", "b", first=True)
     assert notes.begun.wait(LONG)
     assert not registration.has_synced()
-    room.dispatcher.synced()
+    harness.dispatcher.synced()
     notes.let_go(1)
     until(lambda: len(notes.events) == 2)
     assert not registration.wait_for_sync(0.01)
@@ -267,28 +267,28 @@ def test_a_handler_has_synced_when_it_has_finished_the_first_state(
 
 
 @both
-def test_it_is_synced_at_once_if_there_is_nothing(room: Room, coalesce: bool) -> None:
+def test_it_is_synced_at_once_if_there_is_nothing(harness: Harness, coalesce: bool) -> None:
     """No event has to come for it."""
-    early = room.add(Notes(), coalesce=coalesce)
+    early = harness.add(Notes(), coalesce=coalesce)
     assert not early.has_synced()
-    room.sync()
-    late = room.add(Notes(), coalesce=coalesce)
+    harness.sync()
+    late = harness.add(Notes(), coalesce=coalesce)
     assert early.has_synced()
     assert late.has_synced()
 
 
 @both
-def test_it_is_never_unsynced_again(room: Room, coalesce: bool) -> None:
+def test_it_is_never_unsynced_again(harness: Harness, coalesce: bool) -> None:
     """Neither by events, nor by removal, nor by a stop."""
-    notes = Held()
-    registration = room.add(notes, coalesce=coalesce)
-    room.sync()
-    room.put("a")
+    notes = SlowNotes()
+    registration = harness.add(notes, coalesce=coalesce)
+    harness.sync()
+    harness.put("a")
     assert notes.begun.wait(LONG)
     assert registration.has_synced()
     registration.remove()
     assert registration.has_synced()
-    room.dispatcher.stop()
+    harness.dispatcher.stop()
     assert registration.has_synced()
     assert registration.wait_for_sync()
     notes.let_go()
@@ -296,15 +296,15 @@ def test_it_is_never_unsynced_again(room: Room, coalesce: bool) -> None:
 
 @both
 def test_objects_that_are_deleted_before_they_are_told_do_not_keep_it_from_syncing(
-    room: Room, coalesce: bool
+    harness: Harness, coalesce: bool
 ) -> None:
     """client-go's test of HasSynced with deletions."""
-    notes = Held()
-    registration = room.add(notes, coalesce=coalesce)
-    room.sync("a", "b", "c")
+    notes = SlowNotes()
+    registration = harness.add(notes, coalesce=coalesce)
+    harness.sync("a", "b", "c")
     assert notes.begun.wait(LONG)
-    room.delete("b")
-    room.delete("c")
+    harness.delete("b")
+    harness.delete("c")
     assert not registration.has_synced()
     notes.let_go()
     assert registration.wait_for_sync(LONG)
@@ -314,33 +314,33 @@ def test_objects_that_are_deleted_before_they_are_told_do_not_keep_it_from_synci
         assert notes.lines[:3] == ["ADDED a", "ADDED b", "ADDED c"]
 
 
-def test_events_that_are_filtered_away_or_fail_count_as_handled(room: Room) -> None:
+def test_events_that_are_filtered_away_or_fail_count_as_handled(harness: Harness) -> None:
     """What a handler does with them is its own affair."""
 
     def fail(event: object) -> None:
         raise ValueError
 
-    room.sync("a", "b")
-    assert room.add(Notes(), filter=lambda obj: False).wait_for_sync(LONG)
-    assert room.add(on_event=fail).wait_for_sync(LONG)
+    harness.sync("a", "b")
+    assert harness.add(Notes(), filter=lambda obj: False).wait_for_sync(LONG)
+    assert harness.add(on_event=fail).wait_for_sync(LONG)
 
 
 @pytest.mark.parametrize("how", ["remove", "stop"])
-def test_a_wait_ends_when_it_can_come_to_nothing(room: Room, how: str) -> None:
+def test_a_wait_ends_when_it_can_come_to_nothing(harness: Harness, how: str) -> None:
     """A removed handler, or a stopped informer, will not sync any more."""
-    registration = room.add(Notes())
+    registration = harness.add(Notes())
     answers: list[bool] = []
     waiter = threading.Thread(target=lambda: answers.append(registration.wait_for_sync()))
     waiter.start()
     if how == "remove":
         registration.remove()
     else:
-        room.dispatcher.stop()
+        harness.dispatcher.stop()
     waiter.join(LONG)
     assert answers == [False]
 
 
-def test_a_handler_that_waits_for_itself_is_told_the_truth_at_once(room: Room) -> None:
+def test_a_handler_that_waits_for_itself_is_told_the_truth_at_once(harness: Harness) -> None:
     """The events it would wait for come after the one it is in."""
     answers: list[bool] = []
     registrations: list[Registration] = []
@@ -348,16 +348,16 @@ def test_a_handler_that_waits_for_itself_is_told_the_truth_at_once(room: Room) -
     def wait(event: object) -> None:
         answers.append(registrations[0].wait_for_sync())
 
-    with room.store.lock:
-        registrations.append(room.add(on_event=wait))
-        room.sync("a", "b")
+    with harness.store.lock:
+        registrations.append(harness.add(on_event=wait))
+        harness.sync("a", "b")
     assert registrations[0].wait_for_sync(LONG)
     assert answers == [False, False]
 
 
-def test_it_shows_its_name_and_backlog(room: Room) -> None:
+def test_it_shows_its_name_and_backlog(harness: Harness) -> None:
     """As a user would print it."""
-    registration = room.add(Notes(), name="mine")
+    registration = harness.add(Notes(), name="mine")
     assert repr(registration) == "<Registration mine backlog=0>"
     registration.remove()
     assert repr(registration) == "<Registration mine removed>"

@@ -22,28 +22,30 @@ from dyninformer.delivery.queue import (
 )
 from dyninformer.store.decide import Delta
 from dyninformer.store.transforms import strip
-from tests.delivery.room import GVR, Held, Room, until
+from tests.delivery.harness import GVR, Harness, SlowNotes, until
 
 
 @pytest.fixture
-def busy(room: Room) -> Held:
+def busy(harness: Harness) -> SlowNotes:
     """A handler that merges, and that is held up by an event of another object."""
-    room.sync("a", "b", x=0)
-    notes = Held()
-    room.add(notes, coalesce=True)
+    harness.sync("a", "b", x=0)
+    notes = SlowNotes()
+    harness.add(notes, coalesce=True)
     notes.let_go(2)
     until(lambda: len(notes.events) == 2)
-    room.put("gate")
+    harness.put("gate")
     until(lambda: len(notes.events) == 3)
     del notes.events[:]
     return notes
 
 
-def test_updates_become_one_from_what_was_told_to_the_newest(room: Room, busy: Held) -> None:
+def test_updates_become_one_from_what_was_told_to_the_newest(
+    harness: Harness, busy: SlowNotes
+) -> None:
     """S20: in the place of the first."""
-    room.put("a", x=1)
-    room.put("b", x=1)
-    room.put("a", x=2)
+    harness.put("a", x=1)
+    harness.put("b", x=1)
+    harness.put("a", x=2)
     busy.let_go()
     busy.heard("UPDATED a x=2", "UPDATED b x=1")
     assert busy.events[0].old is not None
@@ -51,39 +53,41 @@ def test_updates_become_one_from_what_was_told_to_the_newest(room: Room, busy: H
     assert busy.events[0].changes() == [(".spec.x", 0, 2)]
 
 
-def test_added_and_updated_is_added(room: Room, busy: Held) -> None:
+def test_added_and_updated_is_added(harness: Harness, busy: SlowNotes) -> None:
     """With the newest state, and nothing before it."""
-    room.put("c", x=1)
-    room.put("c", x=2)
+    harness.put("c", x=1)
+    harness.put("c", x=2)
     busy.let_go()
     busy.heard("ADDED c x=2")
     assert busy.events[0].old is None
 
 
-def test_added_and_deleted_is_nothing(room: Room, busy: Held) -> None:
+def test_added_and_deleted_is_nothing(harness: Harness, busy: SlowNotes) -> None:
     """What comes after has a new place."""
-    room.put("c", x=1)
-    room.put("a", x=1)
-    room.delete("c", x=1)
-    room.put("c", x=3)
+    harness.put("c", x=1)
+    harness.put("a", x=1)
+    harness.delete("c", x=1)
+    harness.put("c", x=3)
     busy.let_go()
     busy.heard("UPDATED a x=1", "ADDED c x=3")
 
 
-def test_updated_and_deleted_is_deleted_with_the_last_state(room: Room, busy: Held) -> None:
+def test_updated_and_deleted_is_deleted_with_the_last_state(
+    harness: Harness, busy: SlowNotes
+) -> None:
     """Whoever cleans up after an object needs its last state."""
-    room.put("a", x=1)
-    room.delete("a", x=1)
+    harness.put("a", x=1)
+    harness.delete("a", x=1)
     busy.let_go()
     busy.heard("DELETED a x=1")
 
 
 @pytest.mark.parametrize("uid", ["uid-a", "other"])
-def test_deleted_and_added_is_updated(room: Room, busy: Held, uid: str) -> None:
+def test_deleted_and_added_is_updated(harness: Harness, busy: SlowNotes, uid: str) -> None:
     """Recreated, if it is another object."""
-    room.delete("a")
-    room.put("a", uid=uid, x=5)
-    room.put("a", uid=uid, x=6)
+    harness.delete("a")
+    harness.put("a", uid=uid, x=5)
+    harness.put("a", uid=uid, x=6)
     busy.let_go()
     busy.heard("UPDATED a x=6")
     assert busy.events[0].recreated == (uid == "other")
@@ -93,35 +97,35 @@ def test_deleted_and_added_is_updated(room: Room, busy: Held, uid: str) -> None:
 @pytest.mark.parametrize("uid", ["uid-a", "other"])
 def test_deleted_and_added_is_recreated_though_a_transform_took_the_uid(uid: str) -> None:
     """S17: uid and version are those that the server sent."""
-    room = Room()
-    room.store.set_transform(strip("metadata.uid", "metadata.resourceVersion"))
-    room.sync("a", x=0)
-    stream = room.dispatcher.events(coalesce=True)
+    harness = Harness()
+    harness.store.set_transform(strip("metadata.uid", "metadata.resourceVersion"))
+    harness.sync("a", x=0)
+    stream = harness.dispatcher.events(coalesce=True)
     next(stream)
-    room.delete("a")
-    room.put("a", uid=uid, x=1)
+    harness.delete("a")
+    harness.put("a", uid=uid, x=1)
     event = next(stream)
     assert event.type == "UPDATED"
     assert event.recreated == (uid == "other")
     assert event.object["metadata"] == {"name": "a"}
     assert event.resource_version == "3"
-    room.close()
+    harness.close()
 
 
-def test_what_is_being_told_is_not_merged(room: Room, busy: Held) -> None:
+def test_what_is_being_told_is_not_merged(harness: Harness, busy: SlowNotes) -> None:
     """What changes meanwhile is told afterwards."""
-    room.put("gate", x=1)
-    room.put("gate", x=2)
+    harness.put("gate", x=1)
+    harness.put("gate", x=2)
     busy.let_go()
     busy.heard("UPDATED gate x=2")
 
 
-def test_the_backlog_is_at_most_one_event_for_each_key(room: Room) -> None:
+def test_the_backlog_is_at_most_one_event_for_each_key(harness: Harness) -> None:
     """However far behind the handler is."""
-    notes = Held()
-    registration = room.add(notes, coalesce=True)
+    notes = SlowNotes()
+    registration = harness.add(notes, coalesce=True)
     for number in range(500):
-        room.put(f"k{number % 5}", x=number)
+        harness.put(f"k{number % 5}", x=number)
     assert registration.backlog <= 6  # one is being told, perhaps
     notes.let_go()
     until(lambda: not registration.backlog)
@@ -135,15 +139,15 @@ def test_the_backlog_is_at_most_one_event_for_each_key(room: Room) -> None:
     ]
 
 
-def test_an_initial_event_that_is_merged_stays_initial(room: Room) -> None:
+def test_an_initial_event_that_is_merged_stays_initial(harness: Harness) -> None:
     """It was there when the handler came; only newer."""
-    notes = Held()
-    room.sync("a", "b", "c", x=0)
-    registration = room.add(notes, coalesce=True)
+    notes = SlowNotes()
+    harness.sync("a", "b", "c", x=0)
+    registration = harness.add(notes, coalesce=True)
     assert notes.begun.wait(10)
-    room.put("c", x=1)
-    room.delete("b", x=0)
-    room.put("d", x=1)
+    harness.put("c", x=1)
+    harness.delete("b", x=0)
+    harness.put("d", x=1)
     notes.let_go()
     notes.heard("ADDED a x=0", "ADDED c x=1", "ADDED d x=1")
     assert [event.initial for event in notes.events] == [True, True, False]
@@ -159,8 +163,8 @@ acts = st.lists(st.tuples(writes, keys) | st.tuples(others, st.just("")), max_si
 class Told:
     """What a consumer of a queue knows, which every step has to fit."""
 
-    def __init__(self, room: Room, queue: HandlerQueue) -> None:
-        self.room = room
+    def __init__(self, harness: Harness, queue: HandlerQueue) -> None:
+        self.harness = harness
         self.queue = queue
         self.state: dict[str, Any] = {}
         self.given = False
@@ -173,7 +177,7 @@ class Told:
             return False
         assert self.queue.head() is step
         self.given = True
-        event = Event(GVR, self.room.store.codec, step)
+        event = Event(GVR, self.harness.store.codec, step)
         known = self.state.get(event.key)
         if event.type == "ADDED":
             assert known is None
@@ -199,16 +203,16 @@ class Told:
             self.given = False
 
 
-def write(room: Room, act: str, key: str, number: int) -> None:
+def write(harness: Harness, act: str, key: str, number: int) -> None:
     """One event of a watch."""
     if act == "put":
-        held = room.store.get(key)
-        uid = room.store.codec.identity(held).uid if held else ""
-        room.put(key, uid=uid, x=number)
+        held = harness.store.get(key)
+        uid = harness.store.codec.identity(held).uid if held else ""
+        harness.put(key, uid=uid, x=number)
     elif act == "recreate":
-        room.put(key, uid=f"uid-{number}", x=number)
-    elif (held := room.store.get(key)) is not None:
-        room.delete(key, uid=room.store.codec.identity(held).uid)
+        harness.put(key, uid=f"uid-{number}", x=number)
+    elif (held := harness.store.get(key)) is not None:
+        harness.delete(key, uid=harness.store.codec.identity(held).uid)
 
 
 @pytest.mark.parametrize("kind", [OrderedQueue, CoalescingQueue])
@@ -217,9 +221,9 @@ def test_whatever_comes_the_steps_lead_to_what_is_held(
     kind: type[HandlerQueue], held: set[str], acts: list[tuple[str, str]]
 ) -> None:
     """Each step of a key begins where the last one ended, and the last ends at the store."""
-    room = Room()
-    store = room.store
-    room.relist(*sorted(held), first=True, x=0)
+    harness = Harness()
+    store = harness.store
+    harness.relist(*sorted(held), first=True, x=0)
     queue = kind(store, Consumer.AWAKE)
 
     def on_changes(changes: Any) -> None:
@@ -231,7 +235,7 @@ def test_whatever_comes_the_steps_lead_to_what_is_held(
     store.on_changes = on_changes
     with store.lock:
         queue.put_walk(ViewWalk(store.view(), sync=False))
-    told = Told(room, queue)
+    told = Told(harness, queue)
     marks: list[int] = []
     for number, (act, key) in enumerate(acts):
         if act == "mark":
@@ -242,10 +246,10 @@ def test_whatever_comes_the_steps_lead_to_what_is_held(
                 if not queue.walking:
                     queue.put_walk(ViewWalk(store.view(), sync=True))
         elif key:
-            write(room, act, key, number)
+            write(harness, act, key, number)
         else:
             own = {"take": told.take, "advance": told.advance}
-            own.get(act, lambda: room.relist("b", "c", "e", x=number))()  # noqa: B023 - now
+            own.get(act, lambda: harness.relist("b", "c", "e", x=number))()  # noqa: B023 - now
         assert queue.backlog >= told.given
         assert kind is OrderedQueue or queue.backlog <= 6
     while told.take():
@@ -306,13 +310,13 @@ def test_steps_are_nothing_for_the_garbage_collector() -> None:
     assert not gc.is_tracked(Step("k", b"1", b"2"))
 
 
-def test_a_walk_over_a_view_makes_its_steps_when_they_are_asked_for(room: Room) -> None:
+def test_a_walk_over_a_view_makes_its_steps_when_they_are_asked_for(harness: Harness) -> None:
     """The same again, each time, whatever became of the store."""
-    room.put("a")
-    room.put("b")
-    late, resync = (ViewWalk(room.store.view(), sync=sync) for sync in (False, True))
-    held = room.store.get("b")
-    room.delete("b")
+    harness.put("a")
+    harness.put("b")
+    late, resync = (ViewWalk(harness.store.view(), sync=sync) for sync in (False, True))
+    held = harness.store.get("b")
+    harness.delete("b")
     assert late.step(1) == late.step(1) == Delta("b", None, held, initial=True)
     assert resync.step(1) == Step("b", held, held, sync=True)
     assert (len(late), late.position("b"), late.position("c")) == (2, 1, None)

@@ -15,83 +15,83 @@ from typing import Any
 import pytest
 
 from dyninformer.delivery.stream import EventStream
-from tests.delivery.room import LONG, Room, line, lines, until
+from tests.delivery.harness import LONG, Harness, line, lines, until
 
 both = pytest.mark.parametrize("coalesce", [False, True])
 
 
-def test_a_stream_has_what_is_held_and_then_what_follows(room: Room) -> None:
+def test_a_stream_has_what_is_held_and_then_what_follows(harness: Harness) -> None:
     """From the moment it was asked for, not from the first look."""
-    room.sync("a", x=1)
-    stream = room.dispatcher.events()
-    room.put("a", x=2)
-    room.put("b", x=1)
+    harness.sync("a", x=1)
+    stream = harness.dispatcher.events()
+    harness.put("a", x=2)
+    harness.put("b", x=1)
     events = [next(stream) for _ in range(3)]
     assert lines(events) == ["ADDED a x=1", "UPDATED a x=2", "ADDED b x=1"]
     assert [event.initial for event in events] == [True, False, False]
 
 
 @both
-def test_without_initial_it_has_only_what_follows(room: Room, coalesce: bool) -> None:
+def test_without_initial_it_has_only_what_follows(harness: Harness, coalesce: bool) -> None:
     """Asked for early or late."""
-    early = room.dispatcher.events(initial=False, coalesce=coalesce)
-    room.sync("a", "b", x=1)
-    late = room.dispatcher.events(initial=False, coalesce=coalesce)
-    room.put("a", x=2)
+    early = harness.dispatcher.events(initial=False, coalesce=coalesce)
+    harness.sync("a", "b", x=1)
+    late = harness.dispatcher.events(initial=False, coalesce=coalesce)
+    harness.put("a", x=2)
     assert line(next(early)) == line(next(late)) == "UPDATED a x=2"
 
 
-def test_it_ends_when_nothing_comes_for_the_idle_timeout(room: Room) -> None:
+def test_it_ends_when_nothing_comes_for_the_idle_timeout(harness: Harness) -> None:
     """Counted from the last event; 0 takes only what is there."""
-    room.sync("a", "b")
+    harness.sync("a", "b")
     begin = time.monotonic()
-    assert lines(list(room.dispatcher.events(idle_timeout=0.05))) == ["ADDED a", "ADDED b"]
+    assert lines(list(harness.dispatcher.events(idle_timeout=0.05))) == ["ADDED a", "ADDED b"]
     assert time.monotonic() - begin >= 0.05
-    assert len(list(room.dispatcher.events(idle_timeout=0))) == 2
-    assert room.dispatcher.backlog == {}
+    assert len(list(harness.dispatcher.events(idle_timeout=0))) == 2
+    assert harness.dispatcher.backlog == {}
     with pytest.raises(ValueError, match="idle_timeout is -1"):
-        room.dispatcher.events(idle_timeout=-1)
+        harness.dispatcher.events(idle_timeout=-1)
 
 
 @both
-def test_an_event_can_be_taken_in_time_or_not_at_all(room: Room, coalesce: bool) -> None:
+def test_an_event_can_be_taken_in_time_or_not_at_all(harness: Harness, coalesce: bool) -> None:
     """That none comes in time does not end the stream, and puts nothing off."""
-    room.sync("a", x=1)
-    stream = room.dispatcher.events(coalesce=coalesce, idle_timeout=0)
+    harness.sync("a", x=1)
+    stream = harness.dispatcher.events(coalesce=coalesce, idle_timeout=0)
     taken = stream.take(LONG)
     assert taken is not None
     assert line(taken) == "ADDED a x=1"
     assert stream.take(0) is stream.take(0.01) is None
     assert not stream.closed
-    room.put("a", x=2)
+    harness.put("a", x=2)
     assert lines(list(stream)) == ["UPDATED a x=2"]
     assert stream.closed
     assert stream.take() is None
 
 
 @both
-def test_one_that_waits_to_take_an_event_gets_it(room: Room, coalesce: bool) -> None:
+def test_one_that_waits_to_take_an_event_gets_it(harness: Harness, coalesce: bool) -> None:
     """As soon as it comes, from whatever thread; at the end of the stream it gets none."""
-    stream = room.dispatcher.events(coalesce=coalesce)
+    stream = harness.dispatcher.events(coalesce=coalesce)
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(stream.take, LONG)
-        room.put("a", x=1)
+        harness.put("a", x=1)
         taken = waiting.result(LONG)
         assert taken is not None
         assert line(taken) == "ADDED a x=1"
         waiting = pool.submit(stream.take)
-        room.dispatcher.stop()
+        harness.dispatcher.stop()
         assert waiting.result(LONG) is None
 
 
-def test_events_put_off_the_idle_timeout(room: Room) -> None:
+def test_events_put_off_the_idle_timeout(harness: Harness) -> None:
     """A stream of which one comes in time goes on for longer than the timeout."""
-    stream = room.dispatcher.events(idle_timeout=1.0)
+    stream = harness.dispatcher.events(idle_timeout=1.0)
     stop = threading.Event()
 
     def write() -> None:
         for number in range(6):
-            room.put("a", x=number)
+            harness.put("a", x=number)
             stop.wait(0.3)
 
     writer = threading.Thread(target=write)
@@ -103,54 +103,54 @@ def test_events_put_off_the_idle_timeout(room: Room) -> None:
 @both
 @pytest.mark.parametrize("how", ["close", "stop"])
 def test_a_wait_ends_when_the_stream_or_the_informer_does(
-    room: Room, how: str, coalesce: bool
+    harness: Harness, how: str, coalesce: bool
 ) -> None:
     """Closed from another thread, at once."""
-    stream = room.dispatcher.events(coalesce=coalesce)
+    stream = harness.dispatcher.events(coalesce=coalesce)
     heard: list[Any] = []
     reader = threading.Thread(target=lambda: heard.extend(stream))
     reader.start()
-    room.put("a")
+    harness.put("a")
     until(lambda: stream._queue._consumer.name == "WAITING")
     if how == "close":
         stream.close()
         stream.close()
     else:
-        room.dispatcher.stop()
+        harness.dispatcher.stop()
     reader.join(LONG)
     assert lines(heard) == ["ADDED a"]
     assert list(stream) == []
     assert "closed" in repr(stream)
 
 
-def test_what_was_not_taken_when_it_ended_is_dropped_and_counted(room: Room) -> None:
+def test_what_was_not_taken_when_it_ended_is_dropped_and_counted(harness: Harness) -> None:
     """S11."""
-    stream = room.dispatcher.events()
+    stream = harness.dispatcher.events()
     for key in "abc":
-        room.put(key)
+        harness.put(key)
     next(stream)
     assert stream.backlog == 2
-    room.dispatcher.stop()
-    assert room.metrics.counts["dropped_events", "events"] == 2
+    harness.dispatcher.stop()
+    assert harness.metrics.counts["dropped_events", "events"] == 2
     assert list(stream) == []
 
 
-def test_as_a_context_manager_it_closes(room: Room) -> None:
+def test_as_a_context_manager_it_closes(harness: Harness) -> None:
     """And unsubscribes."""
-    with room.dispatcher.events() as stream:
-        room.put("a")
+    with harness.dispatcher.events() as stream:
+        harness.put("a")
         assert line(next(stream)) == "ADDED a"
-        assert len(room.dispatcher.backlog) == 1
-    assert room.dispatcher.backlog == {}
+        assert len(harness.dispatcher.backlog) == 1
+    assert harness.dispatcher.backlog == {}
 
 
 @pytest.mark.parametrize("how", ["watch", "relist"])
-def test_a_stream_that_nobody_holds_is_unsubscribed(room: Room, how: str) -> None:
+def test_a_stream_that_nobody_holds_is_unsubscribed(harness: Harness, how: str) -> None:
     """A loop that is left costs nothing from then on."""
-    for _event in room.dispatcher.events(idle_timeout=0.01):
+    for _event in harness.dispatcher.events(idle_timeout=0.01):
         raise AssertionError
-    stream = room.dispatcher.events()
-    room.put("a")
+    stream = harness.dispatcher.events()
+    harness.put("a")
     for event in stream:
         assert event.key == "a"
         break
@@ -158,47 +158,47 @@ def test_a_stream_that_nobody_holds_is_unsubscribed(room: Room, how: str) -> Non
     del stream
     gc.collect()
     assert gone() is None
-    assert sum(room.dispatcher.backlog.values()) == 0
+    assert sum(harness.dispatcher.backlog.values()) == 0
     if how == "watch":
-        room.put("b")
+        harness.put("b")
     else:
-        room.relist("b", "c")
-    until(lambda: room.dispatcher.backlog == {})
+        harness.relist("b", "c")
+    until(lambda: harness.dispatcher.backlog == {})
 
 
-def test_streams_that_are_dropped_while_nothing_changes_are_unsubscribed(room: Room) -> None:
+def test_streams_that_are_dropped_while_nothing_changes_are_unsubscribed(harness: Harness) -> None:
     """However many, by a thread that holds the informer's lock, and their resyncs with them."""
-    room.sync("a")
-    with room.store.lock:
+    harness.sync("a")
+    with harness.store.lock:
         for _ in range(100):
-            next(iter(room.dispatcher.events()))
+            next(iter(harness.dispatcher.events()))
         assert threading.active_count() < 50
-    until(lambda: room.dispatcher.backlog == {})
+    until(lambda: harness.dispatcher.backlog == {})
 
 
 def test_the_resync_of_a_dropped_stream_is_not_waited_for() -> None:
     """Its timer goes with it."""
-    room = Room(resync=5)
-    stream = room.dispatcher.events()
-    assert len(room.timers.waiting) == 1
+    harness = Harness(resync=5)
+    stream = harness.dispatcher.events()
+    assert len(harness.timers.waiting) == 1
     del stream
-    until(lambda: room.timers.waiting == [])
-    room.close()
+    until(lambda: harness.timers.waiting == [])
+    harness.close()
 
 
-def test_no_thread_is_behind_a_stream(room: Room) -> None:
+def test_no_thread_is_behind_a_stream(harness: Harness) -> None:
     """It is the caller's."""
     before = threading.active_count()
-    stream = room.dispatcher.events()
+    stream = harness.dispatcher.events()
     for number in range(10):
-        room.put("a", x=number)
+        harness.put("a", x=number)
     assert [next(stream).key for _ in range(10)] == ["a"] * 10
     assert threading.active_count() == before
 
 
-def test_two_threads_in_one_stream_is_an_error(room: Room) -> None:
+def test_two_threads_in_one_stream_is_an_error(harness: Harness) -> None:
     """It says what to do instead."""
-    stream = room.dispatcher.events()
+    stream = harness.dispatcher.events()
     reader = threading.Thread(target=lambda: list(stream))
     reader.start()
     until(lambda: stream._queue._consumer.name == "WAITING")
@@ -209,7 +209,7 @@ def test_two_threads_in_one_stream_is_an_error(room: Room) -> None:
 
 
 class Reader:
-    """Reads a stream in the main thread, struck by Ctrl-C again and again, and goes on.
+    """Reads a stream in the main thread, interrupted by Ctrl-C again and again, and goes on.
 
     Python looks for an interrupt after calls: where this keeps an event or counts it there is
     none in between, so that what is lost was lost by the stream.
@@ -228,7 +228,7 @@ class Reader:
         if self.armed:
             raise KeyboardInterrupt
 
-    def strike(self, main: int) -> None:
+    def send_interrupts(self, main: int) -> None:
         """What strikes."""
         while not self.done:
             time.sleep(random.uniform(0, 0.002))
@@ -271,20 +271,20 @@ def own_signal() -> Iterator[None]:
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
 @pytest.mark.usefixtures("own_signal", "unmeasured")
 @both
-def test_an_interrupt_ends_a_wait_and_loses_nothing(room: Room, coalesce: bool) -> None:
+def test_an_interrupt_ends_a_wait_and_loses_nothing(harness: Harness, coalesce: bool) -> None:
     """S23: whoever goes on reading has every event, once."""
-    room.sync(*(f"k{number}" for number in range(200)))
-    reader = Reader(room.dispatcher.events(coalesce=coalesce), 400)
+    harness.sync(*(f"k{number}" for number in range(200)))
+    reader = Reader(harness.dispatcher.events(coalesce=coalesce), 400)
     signal.signal(signal.SIGUSR1, reader.interrupt)
 
     def write() -> None:
         for number in range(200):
-            room.put(f"n{number}")
+            harness.put(f"n{number}")
             time.sleep(0.001)
 
     main = threading.get_ident()
     threads = [threading.Thread(target=write)]
-    threads.append(threading.Thread(target=lambda: reader.strike(main)))
+    threads.append(threading.Thread(target=lambda: reader.send_interrupts(main)))
     for thread in threads:
         thread.start()
     reader.read()

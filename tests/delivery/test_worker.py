@@ -13,7 +13,7 @@ import pytest
 
 from dyninformer.delivery import worker
 from dyninformer.threads import OwnThread, runs_for, spawn
-from tests.delivery.room import LONG, Held, Notes, Room, until
+from tests.delivery.harness import LONG, Harness, Notes, SlowNotes, until
 
 both = pytest.mark.parametrize("coalesce", [False, True])
 
@@ -25,25 +25,27 @@ def threads() -> list[threading.Thread]:
 
 @both
 def test_s21_a_handler_has_a_thread_from_its_first_work_until_it_is_removed(
-    room: Room, coalesce: bool
+    harness: Harness, coalesce: bool
 ) -> None:
     """One and the same: it is parked while there is nothing to tell."""
     notes = Notes()
-    registration = room.add(notes, coalesce=coalesce)
+    registration = harness.add(notes, coalesce=coalesce)
     assert threads() == []
     seen: set[threading.Thread] = set()
     for number in range(30):
-        room.put("a", x=number)
+        harness.put("a", x=number)
         until(lambda: len(notes.events) == number + 1)  # noqa: B023 - asked at once
         seen.update(threads())
     assert len(seen) == 1
     registration.remove()
     until(lambda: not threads())
-    assert room.dispatcher.wait_stopped(LONG) == []
+    assert harness.dispatcher.wait_stopped(LONG) == []
 
 
 @both
-def test_events_that_come_as_a_thread_is_about_to_wait_are_told(room: Room, coalesce: bool) -> None:
+def test_events_that_come_as_a_thread_is_about_to_wait_are_told(
+    harness: Harness, coalesce: bool
+) -> None:
     """None is left for a later event to wake it; never two at a time."""
     inside: list[int] = []
     most: list[int] = []
@@ -55,37 +57,37 @@ def test_events_that_come_as_a_thread_is_about_to_wait_are_told(room: Room, coal
         keys.append(event.key)
         inside.pop()
 
-    room.add(on_event=look, coalesce=coalesce)
+    harness.add(on_event=look, coalesce=coalesce)
     for number in range(1000):
-        room.put(f"k{number}")
+        harness.put(f"k{number}")
     until(lambda: len(keys) == 1000, f"1000 events, there are {len(keys)}")
     assert keys == [f"k{number}" for number in range(1000)]
     assert max(most) == 1
 
 
-def test_a_callback_runs_as_the_owner_s_code(room: Room) -> None:
+def test_a_callback_runs_as_the_owner_s_code(harness: Harness) -> None:
     """So that a stop from inside of it waits for nobody."""
     answers: list[bool] = []
-    room.add(on_event=lambda event: answers.append(runs_for(room.owner)))
-    room.put("a")
+    harness.add(on_event=lambda event: answers.append(runs_for(harness.owner)))
+    harness.put("a")
     until(lambda: answers)
     assert answers == [True]
-    assert not runs_for(room.owner)
+    assert not runs_for(harness.owner)
 
 
-def test_no_thread_is_left_after_a_stop(room: Room) -> None:
+def test_no_thread_is_left_after_a_stop(harness: Harness) -> None:
     """Neither of those that wait for work, nor of those that had just been asked for."""
     for _ in range(20):
-        room.add(Notes())
-    room.put("a")
-    room.dispatcher.stop()
-    assert room.dispatcher.wait_stopped(LONG) == []
+        harness.add(Notes())
+    harness.put("a")
+    harness.dispatcher.stop()
+    assert harness.dispatcher.wait_stopped(LONG) == []
     assert threads() == []
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_metrics_that_raise_cost_a_thread_and_no_event(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They must not; but the handler hears what comes next all the same."""
 
@@ -93,23 +95,23 @@ def test_metrics_that_raise_cost_a_thread_and_no_event(
         raise ValueError("metrics")
 
     notes = Notes()
-    room.add(notes)
+    harness.add(notes)
     with monkeypatch.context() as patch:
-        patch.setattr(room.metrics, "count", fail)
-        room.put("a")
+        patch.setattr(harness.metrics, "count", fail)
+        harness.put("a")
         until(lambda: notes.events and not threads())
-    room.put("b")
+    harness.put("b")
     notes.heard("ADDED a", "ADDED b")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-def test_after_a_fork_the_child_is_told_nothing_and_waits_for_nothing(room: Room) -> None:
+def test_after_a_fork_the_child_is_told_nothing_and_waits_for_nothing(harness: Harness) -> None:
     """S22: its dispatcher is a stopped one; the parent's goes on."""
-    notes = Held()
-    registration = room.add(notes)
-    room.sync("a", "b")
-    stream = room.dispatcher.events()
+    notes = SlowNotes()
+    registration = harness.add(notes)
+    harness.sync("a", "b")
+    stream = harness.dispatcher.events()
     assert notes.begun.wait(LONG)
     child = os.fork()
     if child == 0:
@@ -117,8 +119,8 @@ def test_after_a_fork_the_child_is_told_nothing_and_waits_for_nothing(room: Room
             ends = [
                 registration.wait_for_sync() is False,
                 list(stream) == [],
-                room.dispatcher.wait_stopped() == [],
-                room.dispatcher.stuck() == [],
+                harness.dispatcher.wait_stopped() == [],
+                harness.dispatcher.stuck() == [],
                 registration.backlog == 0,
             ]
             registration.remove()
@@ -132,11 +134,11 @@ def test_after_a_fork_the_child_is_told_nothing_and_waits_for_nothing(room: Room
 
 
 def test_whoever_holds_the_lock_does_not_wait_for_a_thread_to_start(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A change is published while no thread can start: the store goes on."""
     notes = Notes()
-    room.add(notes)
+    harness.add(notes)
     gate = threading.Event()
 
     def slow(owner: object, name: str, target: Callable[[], None]) -> OwnThread:
@@ -144,9 +146,9 @@ def test_whoever_holds_the_lock_does_not_wait_for_a_thread_to_start(
         return spawn(owner, name, target)
 
     monkeypatch.setattr(worker, "spawn", slow)
-    room.put("a")
-    room.put("b")
-    assert room.store.get("b") is not None
+    harness.put("a")
+    harness.put("b")
+    assert harness.store.get("b") is not None
     assert notes.events == []
     gate.set()
     notes.heard("ADDED a", "ADDED b")
@@ -154,7 +156,7 @@ def test_whoever_holds_the_lock_does_not_wait_for_a_thread_to_start(
 
 @pytest.mark.parametrize("where", ["publish", "aside", "add"])
 def test_work_waits_where_the_system_has_no_more_threads(
-    room: Room, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str
 ) -> None:
     """The next change asks again, and nothing is lost."""
 
@@ -163,22 +165,22 @@ def test_work_waits_where_the_system_has_no_more_threads(
 
     notes = Notes()
     if where == "add":
-        room.sync("a")
+        harness.sync("a")
         with monkeypatch.context() as patch:
             patch.setattr(worker, "spawn", refuse)
-            room.add(notes)
+            harness.add(notes)
     else:
-        room.add(notes)
+        harness.add(notes)
         with monkeypatch.context() as patch:
             if where == "publish":
                 patch.setattr(_thread, "start_new_thread", refuse)
             else:
                 patch.setattr(worker, "spawn", refuse)
-            room.put("a")
+            harness.put("a")
             if where == "aside":
                 until(lambda: "no thread for a handler" in caplog.text)
     assert notes.events == []
-    room.put("b")
+    harness.put("b")
     notes.heard("ADDED a", "ADDED b")
     if where != "publish":
         assert [record.levelno for record in caplog.records] == [logging.WARNING]
@@ -186,10 +188,10 @@ def test_work_waits_where_the_system_has_no_more_threads(
 
 
 def test_an_interrupt_while_a_handler_is_added_leaves_nothing_of_it(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S23: it is not there, and can be added again."""
-    room.sync("a")
+    harness.sync("a")
 
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
@@ -198,9 +200,9 @@ def test_an_interrupt_while_a_handler_is_added_leaves_nothing_of_it(
     with monkeypatch.context() as patch:
         patch.setattr(worker, "spawn", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            room.add(notes, resync=5)
-    assert room.dispatcher.backlog == {}
-    assert room.timers.waiting == []
-    room.put("b")
-    room.add(notes)
+            harness.add(notes, resync=5)
+    assert harness.dispatcher.backlog == {}
+    assert harness.timers.waiting == []
+    harness.put("b")
+    harness.add(notes)
     notes.heard("ADDED a", "ADDED b")

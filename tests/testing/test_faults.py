@@ -462,7 +462,7 @@ def test_a_fault_strikes_only_what_it_is_aimed_at(server: ApiServer, client: Cli
 
 
 def test_a_fault_skips_some_and_ends_after_others(server: ApiServer, client: Client) -> None:
-    """The second and third of these requests are struck."""
+    """The second and third of these requests meet the fault."""
     fault = server.faults.add(HttpStatus(503), verb="list", skip=1, times=2)
     assert [client.list().status for _ in range(4)] == [200, 503, 503, 200]
     assert fault.hits == 2
@@ -493,9 +493,9 @@ def test_a_fault_ends_when_it_is_removed_or_all_are_cleared(
 
 
 def test_hits_can_be_waited_for(server: ApiServer, client: Client) -> None:
-    """wait_hit returns when the fault has struck, and says so when it does not."""
+    """wait_hit returns when the fault has acted, and says so when it does not."""
     fault = server.faults.add(Reset(after_lines=4), verb="watch")
-    with pytest.raises(TimeoutError, match="struck 0 times"):
+    with pytest.raises(TimeoutError, match="acted 0 times"):
         fault.wait_hit(timeout=0.01)
     answer = client.watch()
     server.create(widget("late"))

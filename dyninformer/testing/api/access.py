@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: tokens, declared rules, RBAC objects, impersonation, reviews.
+"""Users and their rights: tokens, declared rules, RBAC objects, impersonation, reviews.
 
 `Access` has the users and the declared rules, `Rbac` reads roles and bindings, `Rights` is what
 both give in the end. `Reviews` answers questions about them, which clients ask by creating objects.
@@ -13,6 +13,7 @@ from typing import TypedDict, Unpack, cast
 
 from dyninformer.testing.cluster.log import GroupResource, Key, Log
 from dyninformer.testing.cluster.resources import Resource
+from dyninformer.testing.cluster.strategies import RBAC
 from dyninformer.testing.messages import Request, RequestInfo, read_request_info
 from dyninformer.testing.status import ApiError, bad_request, cause
 from dyninformer.types import Object
@@ -24,7 +25,7 @@ UNAUTHENTICATED = "system:unauthenticated"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks. ``groups`` is complete: it holds system:authenticated or its opposite.
+    """A user. ``groups`` is complete: it holds system:authenticated or its opposite.
 
     >>> access = Access()
     >>> token = access.add_user("alice", groups=["devs"])
@@ -54,7 +55,7 @@ class Decision:
     reason: str = ""
 
 
-Names = str | Iterable[str]
+OneOrMore = str | Iterable[str]
 
 
 class What(TypedDict, total=False):
@@ -63,12 +64,12 @@ class What(TypedDict, total=False):
     Not for import.
     """
 
-    verbs: Names
-    groups: Names
-    resources: Names
-    namespaces: Names
-    names: Names
-    paths: Names
+    verbs: OneOrMore
+    groups: OneOrMore
+    resources: OneOrMore
+    namespaces: OneOrMore
+    names: OneOrMore
+    paths: OneOrMore
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,15 +127,15 @@ class ReceivedRequest:
     request: Request
     info: RequestInfo
     user: User | None
-    """None if the token is nobody's."""
+    """None if the token is unknown."""
 
     @property
     def user_name(self) -> str:
-        """The user's name; "" if the token is nobody's."""
+        """The user's name; "" if the token is unknown."""
         return "" if self.user is None else self.user.name
 
     def authenticated(self) -> User:
-        """The user; 401 if the token is nobody's."""
+        """The user; 401 if the token is unknown."""
         if self.user is None:
             raise ApiError(401, "Unauthorized", "Unauthorized")
         return self.user
@@ -144,7 +145,7 @@ class Access:
     """The users of a server and what they may do.
 
     The rules declared here are asked first, the newest before the others, and the first
-    that speaks of the request decides, whoever asks. Then members of system:masters may
+    that speaks of the request decides, for every user. Then members of system:masters may
     do all; everybody else has what the RBAC objects of the cluster give.
 
     >>> access = Access()
@@ -201,7 +202,7 @@ class Access:
         return ReceivedRequest(request, read_request_info(request), user)
 
     def user_of(self, token: str) -> User | None:
-        """Whose token this is."""
+        """The user whose token this is."""
         return self._users.get(token)
 
     def decide(self, user: User, info: RequestInfo) -> Decision | None:
@@ -212,7 +213,7 @@ class Access:
         return Decision(allowed=True) if MASTERS in user.groups else None
 
     def _declare(self, allows: bool, user: str, what: What, reason: str = "") -> Rule:
-        given = cast("dict[str, Names]", what)
+        given = cast("dict[str, OneOrMore]", what)
         named = {name: _tuple(value) for name, value in given.items()}
         rule = Rule(allows, user, **named, reason=reason)
         self._rules.append(rule)
@@ -260,17 +261,16 @@ def _has(allowed: tuple[str, ...], value: str) -> bool:
     return not allowed or "*" in allowed or value in allowed
 
 
-def _tuple(names: Names) -> tuple[str, ...]:
+def _tuple(names: OneOrMore) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 # -- rights from RBAC objects: roles and bindings as they are in the cluster now ---------------
 
-_GROUP = "rbac.authorization.k8s.io"
-_ROLES = GroupResource(_GROUP, "roles")
-_CLUSTER_ROLES = GroupResource(_GROUP, "clusterroles")
-_BINDINGS = GroupResource(_GROUP, "rolebindings")
-_CLUSTER_BINDINGS = GroupResource(_GROUP, "clusterrolebindings")
+_ROLES = GroupResource(RBAC, "roles")
+_CLUSTER_ROLES = GroupResource(RBAC, "clusterroles")
+_BINDINGS = GroupResource(RBAC, "rolebindings")
+_CLUSTER_BINDINGS = GroupResource(RBAC, "clusterrolebindings")
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")

@@ -1,7 +1,7 @@
 """Paths that are no resources: discovery, OpenAPI, version and health.
 
-`Endpoints` serves them; `Discovery` and `OpenApi` make the documents from the table of what is
-served, and keep them until that changes.
+`Endpoints` serves them; `DiscoveryDocuments` and `OpenApi` make the documents from the table of
+what is served, and keep them until that changes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ _READS = ("GET", "HEAD")
 class Endpoints:
     """Answers requests whose path is no resource. Raises ApiErrors."""
 
-    def __init__(self, discovery: Discovery, openapi: OpenApi, builtin_groups: frozenset[str]):
+    def __init__(
+        self, discovery: DiscoveryDocuments, openapi: OpenApi, builtin_groups: frozenset[str]
+    ):
         self._discovery = discovery
         self._openapi = openapi
         self._builtin_groups = builtin_groups
@@ -223,7 +225,7 @@ class _Aggregated:
     etag: str
 
 
-class Discovery:
+class DiscoveryDocuments:
     """Documents made from the table of what is served, and kept until that changes."""
 
     def __init__(self, table: ResourceTable, storage_version: _StorageVersion) -> None:

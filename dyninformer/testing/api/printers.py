@@ -12,6 +12,7 @@ from typing import Any
 
 from dyninformer.testing.cluster.log import GroupResource
 from dyninformer.testing.cluster.resources import Column
+from dyninformer.testing.cluster.strategies import RBAC
 from dyninformer.types import Object, Objects
 
 Cells = list[Any]
@@ -304,7 +305,6 @@ _EVENTS = Printer(
 _COUNTS = tuple(_column(name, "integer") for name in ("Desired", "Current", "Ready"))
 _WORKLOAD = _columns(wide=("Containers", "Images", "Selector"))
 _BINDINGS = Printer(_columns("Role", "Age", wide=("Users", "Groups", "ServiceAccounts")), _binding)
-_RBAC = "rbac.authorization.k8s.io"
 _PRINTERS = {
     GroupResource("", "namespaces"): Printer(_columns("Status", "Age"), _namespace),
     GroupResource("", "configmaps"): Printer(_columns("Data", "Age"), _config_map),
@@ -341,8 +341,8 @@ _PRINTERS = {
          *_columns("Node Selector", "Age"), *_WORKLOAD), _daemon_set,
     ),
     GroupResource("coordination.k8s.io", "leases"): Printer(_columns("Holder", "Age"), _lease),
-    GroupResource(_RBAC, "rolebindings"): _BINDINGS,
-    GroupResource(_RBAC, "clusterrolebindings"): _BINDINGS,
+    GroupResource(RBAC, "rolebindings"): _BINDINGS,
+    GroupResource(RBAC, "clusterrolebindings"): _BINDINGS,
 }  # fmt: skip
 
 

@@ -43,7 +43,7 @@ from dyninformer.testing.api.bodies import (
     read_plain_object,
     too_large,
 )
-from dyninformer.testing.api.discovery import Discovery, Endpoints, OpenApi
+from dyninformer.testing.api.discovery import DiscoveryDocuments, Endpoints, OpenApi
 from dyninformer.testing.api.representations import MetadataOnly, PlainJson
 from dyninformer.testing.api.tables import Now, Tables, read_include
 from dyninformer.testing.cluster import incoming
@@ -54,8 +54,9 @@ from dyninformer.testing.cluster.lists import (
     list_versions,
     parse_list_options,
 )
-from dyninformer.testing.cluster.log import GroupResource, Key, Version
+from dyninformer.testing.cluster.log import Key, Version
 from dyninformer.testing.cluster.resources import Resource
+from dyninformer.testing.cluster.strategies import CRDS
 from dyninformer.testing.cluster.timestamps import timestamp
 from dyninformer.testing.cluster.watches import open_watch
 from dyninformer.testing.cluster.write_options import (
@@ -71,8 +72,6 @@ from dyninformer.testing.messages import Answer, Request, RequestInfo, Response
 from dyninformer.testing.status import ApiError, bad_request, not_found, page_not_found, warned
 
 _log = logging.getLogger(__name__)
-
-_CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 
 class Api:
@@ -91,7 +90,7 @@ class Api:
         groups = {each.group for each in cluster.resources.all() if each.builtin}
         builtin_groups = frozenset(groups | {review.group for review in REVIEWS})
         self._endpoints = Endpoints(
-            Discovery(cluster.resources, self._storage_version),
+            DiscoveryDocuments(cluster.resources, self._storage_version),
             OpenApi(cluster.resources),
             builtin_groups,
         )
@@ -139,7 +138,7 @@ class Api:
     def _storage_version(self, resource: Resource) -> str:
         """The version that a CRD's objects are said to be stored in."""
         name = f"{resource.plural}.{resource.group}"
-        crd = None if resource.builtin else self._cluster.log.get(_CRDS, Key("", name))
+        crd = None if resource.builtin else self._cluster.log.get(CRDS, Key("", name))
         versions = crd.object["spec"]["versions"] if crd else ()
         stored = (str(version["name"]) for version in versions if version.get("storage"))
         return next(stored, resource.version)

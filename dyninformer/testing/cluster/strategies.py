@@ -13,7 +13,7 @@ from dyninformer.types import Object, Objects
 
 CRDS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 NAMESPACES: Final = GroupResource("", "namespaces")
-_RBAC: Final = "rbac.authorization.k8s.io"
+RBAC: Final = "rbac.authorization.k8s.io"
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
@@ -106,14 +106,14 @@ class _Binding(Strategy):
     def defaults(self, obj: Object) -> Object:
         ref = obj.get("roleRef") or {}
         subjects = [_with_api_group(each) for each in obj.get("subjects") or ()]
-        found = {**obj, "roleRef": {**ref, "apiGroup": ref.get("apiGroup") or _RBAC}}
+        found = {**obj, "roleRef": {**ref, "apiGroup": ref.get("apiGroup") or RBAC}}
         return {**found, "subjects": subjects} if subjects else found
 
 
 def _with_api_group(subject: Object) -> Object:
     if subject.get("kind") not in {"User", "Group"}:
         return subject
-    return {"kind": subject["kind"], "apiGroup": _RBAC, **subject}
+    return {"kind": subject["kind"], "apiGroup": RBAC, **subject}
 
 
 class _CoreEvent(Strategy):
@@ -183,10 +183,10 @@ _STRATEGIES: Final[dict[GroupResource, Strategy]] = {
     GroupResource("", "secrets"): _Secret(),
     GroupResource("", "events"): _CoreEvent(),
     GroupResource(events.GROUP, "events"): _Event(),
-    GroupResource(_RBAC, "roles"): _Role(),
-    GroupResource(_RBAC, "clusterroles"): _Role(),
-    GroupResource(_RBAC, "rolebindings"): _Binding(),
-    GroupResource(_RBAC, "clusterrolebindings"): _Binding(),
+    GroupResource(RBAC, "roles"): _Role(),
+    GroupResource(RBAC, "clusterroles"): _Role(),
+    GroupResource(RBAC, "rolebindings"): _Binding(),
+    GroupResource(RBAC, "clusterrolebindings"): _Binding(),
     GroupResource("", "pods"): _Pending(),
     GroupResource("", "persistentvolumes"): _Pending(),
     GroupResource("", "persistentvolumeclaims"): _Pending(),

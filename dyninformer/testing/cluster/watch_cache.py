@@ -82,7 +82,7 @@ class CacheEvent:
         return self._left
 
 
-class Listener(Protocol):
+class CacheListener(Protocol):
     """A recipient of a cache's events: the watches that share one view of it."""
 
     def changed(self, change: CacheEvent) -> None:
@@ -96,7 +96,7 @@ class TooOldError(DynInformerError):
     """A watch asks for events that are forgotten; its text is the server's."""
 
 
-_Listeners = dict[object, Listener]
+_Listeners = dict[object, CacheListener]
 
 
 class WatchCache:

@@ -1,7 +1,7 @@
 """Open watches: where each starts, what it has yet to send, and when it ends.
 
 Watches that select the same, in the same representation and version, read one chain of
-lines (a `Channel`), matched and framed once, each at its own pace: a line lives until the
+lines (a `WatchFeed`), matched and framed once, each at its own pace: a line lives until the
 slowest of them has passed it.
 """
 
@@ -80,10 +80,10 @@ class Watch:
         self._selection = Selection(namespace, options.labels, options.fields, options.shard)
         settings = caches.settings
         bounds = settings.slow_reader_events, settings.slow_reader_bytes
-        channel = Channel(self._cache, resource, representation, self._selection, bounds)
+        channel = WatchFeed(self._cache, resource, representation, self._selection, bounds)
         self._channel = channel.shared()
-        self.position: Line = self._channel.tail
-        self._end_line: Line | None = None
+        self.position: WatchLine = self._channel.tail
+        self._end_line: WatchLine | None = None
         self._behind_since: float | None = None
         self._notified = True  # the first take has something to do
         self._is_first_line = representation.first_line_differs
@@ -297,24 +297,24 @@ class Watch:
             self._channel.leave(self)
 
 
-class Line:
+class WatchLine:
     """One event of a view; ``data`` None ends the stream in its place."""
 
     __slots__ = ("count", "data", "kind", "next", "size", "version")
 
     def __init__(
-        self, kind: str, version: Version | None, data: bytes | None, before: Line | None
+        self, kind: str, version: Version | None, data: bytes | None, before: WatchLine | None
     ) -> None:
         self.kind = kind
         self.version = version
         self.data = data
-        self.next: Line | None = None
+        self.next: WatchLine | None = None
         self.count: int = 0 if before is None else before.count + 1
         """How many lines, and bytes, the chain held up to this one."""
         self.size: int = len(data or b"") + (0 if before is None else before.size)
 
 
-class Channel:
+class WatchFeed:
     """The chain of one view, and its readers. It registers itself while it has any."""
 
     def __init__(
@@ -326,7 +326,7 @@ class Channel:
         bounds: tuple[int, int],
     ) -> None:
         self.cache = cache
-        self.tail = Line("", None, None, None)
+        self.tail = WatchLine("", None, None, None)
         self._resource = resource
         self._representation = representation
         self._selection = selection
@@ -337,10 +337,10 @@ class Channel:
     def _key(self) -> tuple[Resource, Representation, Selection]:
         return self._resource, self._representation, self._selection
 
-    def shared(self) -> Channel:
+    def shared(self) -> WatchFeed:
         """The channel of an equal view that already has readers, else this one."""
         found = self.cache.listeners.get(self._key)
-        return found if isinstance(found, Channel) else self
+        return found if isinstance(found, WatchFeed) else self
 
     def join(self, reader: Watch) -> None:
         """``reader`` gets every line from now on."""
@@ -352,7 +352,7 @@ class Channel:
         if self._readers.pop(reader, reader) is None and not self._readers:
             del self.cache.listeners[self._key]
 
-    def keeps_up(self, position: Line) -> bool:
+    def keeps_up(self, position: WatchLine) -> bool:
         """Whether a reader there is no further behind than it should be."""
         tail = self.tail
         return (
@@ -378,7 +378,7 @@ class Channel:
             return
         kind, version = event
         data = self._representation.event(kind, version, self._resource)
-        line = Line(kind, version, data, self.tail)
+        line = WatchLine(kind, version, data, self.tail)
         self.tail.next = self.tail = line
         for reader in tuple(self._readers):
             reader.notify()

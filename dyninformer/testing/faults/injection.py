@@ -221,7 +221,7 @@ class Injection:
         with self._changed:
             if not self._changed.wait_for(lambda: self._hits >= count, timeout):
                 raise TimeoutError(
-                    f"{self.fault} struck {self._hits} times in {timeout:g} s, not {count}; "
+                    f"{self.fault} acted {self._hits} times in {timeout:g} s, not {count}; "
                     "`requests` of the server shows what was asked of it"
                 )
 

@@ -51,7 +51,7 @@ class Connection:
         """One request and its answer; false when the connection is over."""
         try:
             request = await _read_request(self._wire, self._http, self._limits)
-        except RefusedError as refused:
+        except RefusedRequestError as refused:
             await self._refuse(refused)
             return False
         except BodyTooLargeError as large:
@@ -93,7 +93,7 @@ class Connection:
             self._wire.close()
         return False
 
-    async def _refuse(self, refused: RefusedError) -> None:
+    async def _refuse(self, refused: RefusedRequestError) -> None:
         """Answer what was no request, as far as the protocol still allows an answer."""
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = refused.text.encode()
@@ -115,7 +115,7 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ABSOLUTE = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
 
 
-class RefusedError(Exception):
+class RefusedRequestError(Exception):
     """A request that is answered by the connection itself, which is then closed."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -137,13 +137,13 @@ class BodyTooLargeError(Exception):
 
 
 def _request_of(head: h11.Request) -> Request:
-    """The request in the API's words, its body to come; RefusedError for a target that is none."""
+    """The request in the API's words, its body to come. RefusedRequestError: the target is none."""
     if head.method == b"CONNECT":
-        raise RefusedError(405, "405 Method Not Allowed: this is no proxy")
+        raise RefusedRequestError(405, "405 Method Not Allowed: this is no proxy")
     target = _ABSOLUTE.sub("", head.target.decode("ascii"), count=1)
     path, _, query = target.partition("?")
     if _BAD_ESCAPE.search(path):
-        raise RefusedError(400, "400 Bad Request: invalid URL escape")
+        raise RefusedRequestError(400, "400 Bad Request: invalid URL escape")
     headers: dict[str, str] = {}
     for raw_name, raw_value in head.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
@@ -159,7 +159,7 @@ def _request_of(head: h11.Request) -> Request:
 async def _read_request(wire: Wire, http: h11.Connection, limits: Limits) -> Request | None:
     """The next request of a connection, None when there is none: the client has left, or idles.
 
-    Raises RefusedError for what is no HTTP, is too slow or too long, and
+    Raises RefusedRequestError for what is no HTTP, is too slow or too long, and
     BodyTooLargeError with the body read as far as is reasonable.
     """
     try:
@@ -171,11 +171,11 @@ async def _read_request(wire: Wire, http: h11.Connection, limits: Limits) -> Req
             async with asyncio.timeout(limits.body_seconds):
                 body = await _body(wire, http, limits)
         except TimeoutError:
-            raise RefusedError(408, "408 Request Timeout") from None
+            raise RefusedRequestError(408, "408 Request Timeout") from None
     except h11.RemoteProtocolError as error:
         if wire.closed:
             return None
-        raise RefusedError(*_complaint(error)) from error
+        raise RefusedRequestError(*_complaint(error)) from error
     if body is None:
         raise BodyTooLargeError(request, read=http.their_state is not h11.SEND_BODY)
     return replace(request, body=body) if body else request
@@ -196,7 +196,7 @@ async def _head(wire: Wire, http: h11.Connection, limits: Limits) -> h11.Request
                 http.receive_data(await wire.read())
                 event = http.next_event()
     except TimeoutError:
-        raise RefusedError(408, "408 Request Timeout") from None
+        raise RefusedRequestError(408, "408 Request Timeout") from None
     return event if isinstance(event, h11.Request) else None
 
 

@@ -158,11 +158,11 @@ def interrupt(unmeasured: None) -> Iterator[Callable[[str], None]]:
         return False
 
     def later(name: str) -> None:
-        def strike() -> None:
+        def send_interrupts() -> None:
             until(lambda: waits_in(name), PATIENCE)
             signal.pthread_kill(main.ident or 0, signal.SIGUSR1)
 
-        threads.append(threading.Thread(target=strike, daemon=True))
+        threads.append(threading.Thread(target=send_interrupts, daemon=True))
         threads[-1].start()
 
     yield later

@@ -76,7 +76,7 @@ class Counted:
         self.gauges[name, labels.get("handler", "")] = value
 
 
-class Room:
+class Harness:
     """One informer without a server: its store, its dispatcher, its clock."""
 
     def __init__(self, resync: float = 0.0) -> None:
@@ -158,7 +158,7 @@ class Notes:
         assert self.lines == list(lines)
 
 
-class Held(Notes):
+class SlowNotes(Notes):
     """The same, but it is slow: each event needs a permit to be finished."""
 
     def __init__(self) -> None:
