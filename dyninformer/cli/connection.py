@@ -289,7 +289,7 @@ def lost_since(status: InformerStatus) -> str:
 
 
 def _since(status: InformerStatus) -> datetime:
-    """When the server last said anything; of what it does not serve, when it said so."""
+    """When the server last said anything; for a resource that it lacks, when it said so."""
     if status.state is InformerState.ABSENT and status.since is not None:
         return status.since
     return status.last_contact or status.since or datetime.now().astimezone()

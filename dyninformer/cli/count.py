@@ -260,5 +260,5 @@ class _Printer:
 
 
 def _heading(path: str) -> str:
-    """The last names of a path: of ``.spec.issuerRef.name`` it is issuerRef.name."""
+    """The last names of a path: issuerRef.name for ``.spec.issuerRef.name``."""
     return path.strip("{}$").lstrip(".").removeprefix("spec.").removeprefix("metadata.")

@@ -130,7 +130,7 @@ def _examination(
 def _collections(
     source: Source, checks: ResourceChecks, patience: float, watch_for: float
 ) -> Iterator[Finding]:
-    """Of the resource that was found, the requests that an informer makes for its objects."""
+    """The requests that an informer makes for the objects of the resource that was found."""
     found = checks.found
     if found is None:
         return

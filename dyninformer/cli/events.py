@@ -232,7 +232,7 @@ class ShownEvent:
 
     @property
     def missed(self) -> bool:
-        """A deletion that nobody saw happen."""
+        """A deletion that was missed."""
         return self.type == DELETED and self.event.final_state_unknown
 
     @property

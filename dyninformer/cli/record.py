@@ -126,7 +126,7 @@ class _Recorder:
     events: int = 0
 
     def run(self, source: EventSource, length: float, shutdown: Shutdown) -> None:
-        """Record until the time is over, or somebody wants an end."""
+        """Record until the time is over, or a signal ends it."""
         flushed, waiting = -math.inf, 0
         for received in received_events(self.cluster, source, length):
             moment = time.monotonic()
@@ -174,7 +174,7 @@ def _warn_of_secrets(gvrs: list[GroupVersionResource]) -> None:
 def _described(
     discovery: Discovery, gvr: GroupVersionResource, event: Event | None = None
 ) -> ResourceDefinition:
-    """What a server must know to serve the resource; of one that is gone, what the event says."""
+    """What a server must know to serve the resource; for one that is gone, what the event says."""
     try:
         found = discovery.resolve(f"{gvr.group_version}/{gvr.resource}")
     except DynInformerError:

@@ -58,7 +58,7 @@ class ResourceDefinition(msgspec.Struct, frozen=True, omit_defaults=True, rename
 
     @property
     def parsed(self) -> GroupVersionResource:
-        """Its name, taken apart; ValueError if it is none."""
+        """Its name as a GroupVersionResource; ValueError if it is malformed."""
         return GroupVersionResource.parse(self.gvr)
 
 

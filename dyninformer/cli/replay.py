@@ -148,7 +148,7 @@ class _Replay:
         speed: float,
         show: Callable[[datetime], None],
     ) -> None:
-        """Apply the others in their time, until somebody wants an end."""
+        """Apply the others in their time, until a signal ends it."""
         began = time.monotonic()
         for line in lines:
             due = began + (self._second(line) - start) / speed

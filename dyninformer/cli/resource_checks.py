@@ -122,7 +122,7 @@ class ResourceChecks:
         self.found = Found(resource, spaces, allowed)
 
     def _definition(self, gvr: GroupVersionResource) -> Iterator[Finding]:
-        """Of a CRD: is it established, and which versions does it serve?"""
+        """Whether a CRD is established, and which versions it serves."""
         try:
             reply = self._source.get_json(
                 f"{CRDS.path()}/{gvr.group_resource}", deadline=self._patience
@@ -135,7 +135,7 @@ class ResourceChecks:
         yield _definition_finding(gvr, reply.body)
 
     def _unserved(self, spelling: str) -> Iterator[Finding]:
-        """Of a resource that the server does not have: a CRD may be there, and not served."""
+        """Why the server does not have a resource: its CRD may be there, and not served."""
         try:
             reply = self._source.get_json(CRDS.path(), deadline=self._patience)
         except UnreachableError:
@@ -366,7 +366,7 @@ def _number(found: Listed) -> str:
 
 
 def idle_watch(probes: Probes, version: str, seconds: float) -> Iterator[Finding]:
-    """Hold a watch for so long, and say how it went."""
+    """Hold a watch for that time, and say how it went."""
     began = time.monotonic()
     lines: Counter[str] = Counter()
     try:
@@ -476,7 +476,7 @@ class Probes:
 
     @contextmanager
     def watched(self, version: str, seconds: int) -> Iterator[SocketReply | Refusal]:
-        """A watch from a version, for so long."""
+        """A watch from a version, for that time."""
         want = WatchFrom(version, seconds)
         with self._request(self._whole, want) as reply:
             yield reply

@@ -146,7 +146,7 @@ def _load(loader: Loader, found: list[Manifest], skipped: Skipped) -> tuple[int,
 
 
 def _serve(loader: Loader, alike: list[Manifest], skipped: Skipped) -> None:
-    """Have a kind served; of a version that cannot be, no object is left."""
+    """Have a kind served. A version that cannot be served loses its objects."""
     for resource in inferred_resources(alike):
         try:
             loader.serve(resource)
@@ -190,7 +190,7 @@ class Manifest:
 def files(paths: Iterable[Path], skip: Skip) -> Iterator[Path]:
     """The files that are named, and those in folders that look like manifests, in name order.
 
-    Of a folder nothing is followed out of it.
+    Links that lead out of a folder are not followed.
     """
     for path in paths:
         if path.is_dir():

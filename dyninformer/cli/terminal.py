@@ -49,7 +49,7 @@ class Screen:
             self._console = Console(highlight=False)
 
     def show(self, lines: Iterable[Line]) -> None:
-        """Print lines at once; BrokenPipeError if nobody reads them any more."""
+        """Print lines at once; BrokenPipeError if their reader has gone."""
         for line in lines:
             if self._console is None:
                 typer.echo(line.text)
@@ -81,7 +81,7 @@ def coloured(line: Line) -> Text:
 
 
 class Shutdown:
-    """Whether somebody wants the command to end. The main thread waits for it."""
+    """Whether a signal asked the command to end. The main thread waits for it."""
 
     def __init__(self) -> None:
         self._requested = Flag()
@@ -89,11 +89,11 @@ class Shutdown:
 
     @property
     def requested(self) -> bool:
-        """Somebody does."""
+        """Whether one did."""
         return self._requested.is_set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until somebody does; False if nobody does in time."""
+        """Wait until one does; False if none does in time."""
         return self._requested.wait(seconds)
 
     def request(self, number: int, frame: FrameType | None) -> None:

@@ -227,7 +227,7 @@ class ResourceWait:
         return bool(self.met) or (self._meets(None) and not self._candidates())
 
     def missing(self) -> list[str]:
-        """Of each that has not met them, what there is instead."""
+        """What there is instead, for each object that has not met them."""
         candidates = self._candidates()
         if not candidates:
             return [f"{self.resource.group_resource}: there is no such object"]

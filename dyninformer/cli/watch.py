@@ -1,4 +1,4 @@
-"""``watch``: what changes, as it changes, until something happens or somebody interrupts."""
+"""``watch``: what changes, as it changes, until something happens, or an interrupt."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who is told: handlers and streams, each with its own ordered queue of changes."""
+"""Where changes are delivered: handlers and streams, each with its own ordered queue of changes."""

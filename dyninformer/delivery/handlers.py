@@ -236,7 +236,7 @@ class FirstState:
         self._settled.set()
 
     def end(self) -> None:
-        """Nothing more will be told: nobody need wait."""
+        """No more events will come, so that no thread need wait."""
         self._settled.set()
 
     def wait(self, timeout: float | None) -> bool:

@@ -106,7 +106,7 @@ class Discovery:
     def all_versions(self) -> ResolvedResources:
         """Each resource in each version that is served, the preferred one first.
 
-        Of an API group that cannot be asked now, what was known of it before.
+        An API group that cannot be asked now has what was known of it before.
         """
         return self._all().all_versions()
 

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 def _ignore(deltas: Deltas) -> None:
-    """Nobody is told."""
+    """Tell nobody."""
 
 
 class Store:

@@ -194,7 +194,7 @@ class ApiServer(EmbeddedServer):
             self._set_timer()
 
     def _set_timer(self) -> None:
-        """Have the loop come back when something is due that nobody asks for."""
+        """Have the loop come back when something is due without a request."""
         due = self._next_deadline()
         if self._timer is not None:
             if due == self._timer_due:

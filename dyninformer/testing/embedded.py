@@ -246,7 +246,7 @@ class EmbeddedServer(ObjectMethods):
         return Api(copy, self._access).answer
 
     def _next_deadline(self) -> float | None:
-        """When something is to happen that nobody asks for."""
+        """When something is to happen without a request."""
         found = (self._cluster.next_deadline(), self._faults.next_deadline())
         return min((each for each in found if each is not None), default=None)
 

@@ -213,7 +213,7 @@ class Reply:
             self._stream.on_ready = ready
 
     def take(self) -> list[bytes]:
-        """What has come since the last time; of a watch whole lines, unless a fault cuts them."""
+        """What has come since the last time; whole lines of a watch, unless a fault cuts them."""
         taken: list[bytes] = []
         now = self._server.clock.now()
         while not (self._ended or self._silent or self._broken) and now >= self._until:

@@ -118,7 +118,7 @@ def already_exists(group: str, plural: str, name: str, *, deleting: bool) -> Api
 def forbidden(
     group: str, plural: str, name: str, why: str, causes: Iterable[Object] = ()
 ) -> ApiError:
-    """A 403 that admission says, whoever asks."""
+    """A 403 of admission, which every user gets."""
     full = f"{plural}.{group}" if group else plural
     details = _details(name, group, plural)
     found = list(causes)

@@ -1,8 +1,8 @@
-"""Operations that nothing can interrupt, on threads that nobody has to wait for (S34).
+"""Operations that nothing can interrupt, on threads that no caller has to wait for (S34).
 
 A name lookup, a TCP connect and a credential plugin go on until they are over. So they run
 on daemon threads of their own, and a caller that needs a result waits for it in a way that
-can be ended. A result that nobody waits for any more is discarded.
+can be ended. A result that no caller waits for any more is discarded.
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ class Environment:
         self._loaded = self._read()
 
     def refreshed(self) -> None:
-        """Nobody else changes what was loaded."""
+        """Nothing to do: no other code changes what was loaded."""
 
     def settings(self, guard: Guard) -> tuple[DynamicClient, Configuration]:
         """A client with what was loaded, and its Configuration."""

@@ -49,7 +49,7 @@ _definition = msgspec.json.Decoder(_Definition)
 class CrdWatch:
     """Knows which CRDs there are, and in which generation; tells when one comes, changes, goes.
 
-    It asks nothing before somebody subscribes. A CRD is named ``plural.group``. Every
+    It makes no request before the first subscription. A CRD is named ``plural.group``. Every
     method may be called from any thread.
     """
 

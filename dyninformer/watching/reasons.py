@@ -227,7 +227,7 @@ def cluster_scoped(scope: Scope) -> Reason:
 
 
 def short(text: str) -> str:
-    """One line of what somebody else says, without its full stop, control characters visible."""
+    """One line of another program's text, without its full stop, control characters visible."""
     line = " ".join(text.split()).rstrip(".")
     line = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in line)
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."

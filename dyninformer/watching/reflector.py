@@ -51,7 +51,7 @@ class SteadyClock:
 
 
 def _ignore(*_: object) -> None:
-    """Nobody wants to know."""
+    """Do nothing."""
 
 
 class Reflector:
@@ -165,7 +165,7 @@ class Reflector:
             self._session.tell(Stop())
 
     def _go_on(self) -> None:
-        """Ask, apply and wait until the stop, or until something raises that nobody expected."""
+        """Ask, apply and wait until the stop, or until an unexpected error."""
         session = self._session
         if not self._subscribed:
             self._subscribe()
@@ -234,7 +234,7 @@ class Reflector:
                 session.lose(str(error), silent=isinstance(error, SilentError))
 
     def _ask(self, asked: Asked) -> Reply | None:
-        """The answer, None if something raised that nobody expected: a hook of the user's, say.
+        """The answer, None after an unexpected error: a hook of the user's raised, say.
 
         Nothing has come of it then, so that what is held is as good as before.
         """

@@ -87,7 +87,7 @@ class Clock(Protocol):
 
 
 def _ignore(*_: object) -> None:
-    """Nobody wants to know."""
+    """Do nothing."""
 
 
 class Session:
@@ -182,7 +182,7 @@ class Session:
         self.tell(Lost(complaint, silent))
 
     def crash(self, complaint: str) -> None:
-        """Something raised that nobody expected, here or where the answer was read."""
+        """There was an unexpected error, here or where the answer was read."""
         self.tell(Crashed(complaint))
 
     def tell(self, answer: Answer) -> None:

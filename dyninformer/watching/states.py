@@ -134,7 +134,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """Something raised on our own side that nobody expected, in the middle of whatever it was.
+    """An unexpected error on our own side, in the middle of any step.
 
     What was under way may be done by half: nothing of it is believed.
     """

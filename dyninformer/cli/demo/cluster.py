@@ -206,7 +206,7 @@ class Certificates:
             put(certificate)
 
     def request(self) -> None:
-        """Somebody wants a new one."""
+        """A user asks for a new one."""
         if self._crd is not None:
             return
         namespace = self._random.choice(_NAMESPACES)
@@ -252,7 +252,7 @@ class Certificates:
             self._issued(certificate)
 
     def change(self) -> None:
-        """Somebody edits one: another issuer, or one more name."""
+        """A user edits one: another issuer, or one more name."""
         certificate = self._any()
         if certificate is not None:
             names = certificate["spec"].get("dnsNames", [])

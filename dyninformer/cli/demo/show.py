@@ -413,7 +413,7 @@ def _differences_now(server: ApiServer, informers: list[GenericInformer]) -> lis
 
 
 def _listed(server: ApiServer, resource: str) -> list[Object]:
-    """A fresh LIST; of a resource whose CRD is away there is nothing."""
+    """A fresh LIST, which is empty for a resource whose CRD is away."""
     try:
         return server.list(resource)
     except LookupError:

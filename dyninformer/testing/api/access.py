@@ -427,7 +427,7 @@ def _subject_name(subject: Object) -> str:
 
 
 def acting_user(received: ReceivedRequest, rights: Rights) -> User:
-    """Whom the Impersonate headers of a request name, or its user; 401 if that is nobody.
+    """The user that the Impersonate headers name, or else the request's own; 401 if unknown.
 
     Raises the 403 of a user who may not act as that user or with those groups; it names
     the finer right that 1.36 asks for last, to act so in this one request.

@@ -97,7 +97,7 @@ class Api:
         self._resources = ResourceRequests(cluster, builtin_groups)
 
     def handle(self, request: Request) -> Answer:
-        """The answer to a request that nobody has looked at yet."""
+        """The answer to a request that was not looked at yet."""
         return self.answer(self._access.receive(request))
 
     def answer(self, received: ReceivedRequest) -> Answer:

@@ -194,7 +194,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def decode_yaml(raw: bytes) -> tuple[Any, tuple[str, ...]]:
     """The value as JSON has it, and a complaint for each key that is there twice.
 
-    Of several documents the first counts.
+    The first of several documents counts.
     """
     if raw.lstrip()[:1] == b"{":
         try:

@@ -290,7 +290,7 @@ def _pattern(schema: Object, where: str) -> Iterator[Object]:
 
 
 def _is_broken(pattern: str) -> bool:
-    """Whether it is no pattern for Go either, as far as we can see: Go has classes Python lacks."""
+    """Whether it is no pattern for Go either, as far as we can see, since Go has more classes."""
     return not any(mark in pattern for mark in (r"\p", r"\P", "[[:", r"\Q", r"\C", "(?s", "(?U"))
 
 

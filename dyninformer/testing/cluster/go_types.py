@@ -1,7 +1,7 @@
 """Go types as their JSON is read: the fields of each struct in its order, and their types.
 
 Only the kinds that the cluster itself reads, and the ones that tests write most, are
-described. Of other built-in kinds only the metadata is.
+described. Only the metadata of other built-in kinds is.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.client import dynamic_client
 from dyninformer.testing.faults import Faults
 from tests.conformance.cluster import Cluster, Collection
+from tests.conformance.informer.recorders import PATIENCE, WIDGETS
 from tests.conformance.informer.relay import Relay
-from tests.conformance.informer.stage import PATIENCE, WIDGETS
 
 Factories = Callable[..., DynamicSharedInformerFactory]
 Running = Callable[..., GenericInformer]

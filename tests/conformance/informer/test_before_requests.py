@@ -19,7 +19,7 @@ import yaml
 from dyninformer import DynamicSharedInformerFactory
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus, Reset
-from tests.conformance.informer.stage import CONFIG_MAPS, PATIENCE, WIDGETS
+from tests.conformance.informer.recorders import CONFIG_MAPS, PATIENCE, WIDGETS
 from tests.conformance.shapes import WIDGETS as CRD
 from tests.conformance.wire import until
 

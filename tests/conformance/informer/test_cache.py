@@ -25,8 +25,8 @@ from dyninformer.types import Object
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.compaction import forget
 from tests.conformance.informer.conftest import Factories, Running
+from tests.conformance.informer.recorders import WIDGETS, Counts, Heard, on_embedded, replayed, seen
 from tests.conformance.informer.relay import Relay
-from tests.conformance.informer.stage import WIDGETS, Counts, Heard, on_embedded, replayed, seen
 from tests.conformance.shapes import CRDS, widget
 from tests.conformance.wire import Wire, until
 

@@ -11,8 +11,7 @@ from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.faults import Call, Faults, StreamError
 from tests.conformance.cluster import Collection
 from tests.conformance.informer.conftest import Factories, Running
-from tests.conformance.informer.relay import Relay
-from tests.conformance.informer.stage import (
+from tests.conformance.informer.recorders import (
     PATIENCE,
     WIDGETS,
     Heard,
@@ -20,6 +19,7 @@ from tests.conformance.informer.stage import (
     replayed,
     seen,
 )
+from tests.conformance.informer.relay import Relay
 from tests.conformance.informer.test_delivery import Gate
 from tests.conformance.wire import until
 

@@ -12,7 +12,7 @@ from dyninformer.types import Object
 from tests.conformance import shapes
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Factories, Running
-from tests.conformance.informer.stage import (
+from tests.conformance.informer.recorders import (
     GLOBES,
     PATIENCE,
     Heard,

@@ -16,7 +16,7 @@ from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.faults import Call, Faults, HttpStatus, StreamError
 from tests.conformance.cluster import Collection
 from tests.conformance.informer.conftest import Factories, Running
-from tests.conformance.informer.stage import (
+from tests.conformance.informer.recorders import (
     PATIENCE,
     WIDGETS,
     Counts,

@@ -20,7 +20,7 @@ from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.faults import BlackHole, Faults, HttpStatus
 from tests.conformance.cluster import Collection
 from tests.conformance.informer.conftest import Factories
-from tests.conformance.informer.stage import (
+from tests.conformance.informer.recorders import (
     BLOBS,
     PATIENCE,
     WIDGETS,

@@ -36,8 +36,7 @@ from dyninformer.testing.faults import (
 )
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Factories, Running
-from tests.conformance.informer.relay import Relay
-from tests.conformance.informer.stage import (
+from tests.conformance.informer.recorders import (
     CONFIG_MAPS,
     PATIENCE,
     WIDGETS,
@@ -45,6 +44,7 @@ from tests.conformance.informer.stage import (
     on_embedded,
     on_real,
 )
+from tests.conformance.informer.relay import Relay
 from tests.conformance.wire import until
 
 _LIBRARY = Path(dyninformer.__file__).parent

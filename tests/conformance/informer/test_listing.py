@@ -24,7 +24,7 @@ from dyninformer.testing.faults import (
 )
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Asked, Factories, Running
-from tests.conformance.informer.stage import (
+from tests.conformance.informer.recorders import (
     CONFIG_MAPS,
     PATIENCE,
     WIDGETS,

@@ -27,8 +27,7 @@ from dyninformer.testing.faults import (
 )
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Asked, Factories, Running
-from tests.conformance.informer.relay import Relay
-from tests.conformance.informer.stage import (
+from tests.conformance.informer.recorders import (
     CONFIG_MAPS,
     PATIENCE,
     WIDGETS,
@@ -39,6 +38,7 @@ from tests.conformance.informer.stage import (
     reason_of,
     seen,
 )
+from tests.conformance.informer.relay import Relay
 from tests.conformance.wire import until
 
 

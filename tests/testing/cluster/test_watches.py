@@ -24,7 +24,7 @@ def _events(name: str, topic: str = "watch-selectors") -> tuple[str, list[str]]:
     return recording["request"]["path"].partition("?")[2], recording["response"]["body"]
 
 
-def _stage_at(revision: int, resource: Resource = WIDGETS) -> OneCollection:
+def _collection_at(revision: int, resource: Resource = WIDGETS) -> OneCollection:
     collection = OneCollection(resource)
     collection.caches.of(resource.collection).touch()
     collection.advance_to(revision)
@@ -45,7 +45,7 @@ class TestWhatIsSaid:
     def test_a_recorded_life_of_an_object_gives_the_recorded_lines(self) -> None:
         """ADDED, MODIFIED, and DELETED with the last content at the delete's version."""
         query, wanted = _events("ADDED/MODIFIED/DELETED", "watch")
-        collection = _stage_at(119238)
+        collection = _collection_at(119238)
         watch = collection.watch(query)
         key = "/".join(_object(wanted[0])["metadata"][each] for each in ("namespace", "name"))
         revisions = [int(_object(line)["metadata"]["resourceVersion"]) for line in wanted]
@@ -57,7 +57,7 @@ class TestWhatIsSaid:
     def test_a_recorded_object_enters_and_leaves_a_label_selector(self) -> None:
         """ADDED when it enters; DELETED with the old content when it leaves or goes."""
         query, wanted = _events("object entering and leaving a label selector")
-        collection = _stage_at(119241)
+        collection = _collection_at(119241)
         watch = collection.watch(query)
         collection.put("ns1/tr", _object(wanted[0]), at=119242)
         collection.put("ns1/tr", _object(wanted[1], app="y"), at=119243)
@@ -69,7 +69,7 @@ class TestWhatIsSaid:
     def test_a_recorded_object_enters_and_leaves_an_inequality(self) -> None:
         """An object without the label is selected by ``app!=x``."""
         query, wanted = _events("same with labelSelector app!=x")
-        collection = _stage_at(119247)
+        collection = _collection_at(119247)
         watch = collection.watch(query)
         collection.put("ns1/tr", _object(wanted[0], app="x"), at=119248)
         collection.put("ns1/tr", _object(wanted[0]), at=119249)
@@ -187,7 +187,7 @@ class TestWhereItStarts:
         recording = recorded(
             "watchlist", "WatchList in namespace with selector that matches nothing"
         )
-        collection = _stage_at(119230)
+        collection = _collection_at(119230)
         collection.put("ns/a")
         collection.advance_to(119235)
         watch = collection.watch(recording["request"]["path"].partition("?")[2])
@@ -298,7 +298,7 @@ class TestWhereItStarts:
     def test_a_streaming_list_from_the_future_gives_up_after_three_seconds(self) -> None:
         """The recorded 504, in the stream, then the end."""
         recording = recorded("watchlist", "WatchList future RV")
-        collection = _stage_at(119238)
+        collection = _collection_at(119238)
         watch = collection.watch(recording["request"]["path"].partition("?")[2])
         assert lines(watch) == []
         collection.clock.advance(2.9)

@@ -1,4 +1,4 @@
-"""What a test of an informer holds in its hands: handlers that note, metrics that count."""
+"""What the tests of informers share: handlers that note, metrics that count."""
 
 from __future__ import annotations
 
