@@ -281,9 +281,9 @@ def suffer(name: str, kubeconfig: str) -> None:
         if seen == REFUSALS:  # and mostly, this one is over
             kept = min(kept, memory("VmRSS"))
     time.sleep(WITHIN)
-    began = time.monotonic()
+    began, spent = time.monotonic(), time.process_time()
     ended = factory.shutdown(60)
-    took = time.monotonic() - began
+    took, work = time.monotonic() - began, time.process_time() - spent
     ticker.stop()
     peak = memory("VmHWM")
     kept = min(kept, memory("VmRSS"))
@@ -293,6 +293,7 @@ def suffer(name: str, kubeconfig: str) -> None:
         "kept": (kept - before) / MIB,
         "held": ticker.longest,
         "shutdown": took,
+        "work": work,
         "ended": ended,
         "refused": seen - 1,
     }

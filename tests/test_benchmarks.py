@@ -45,4 +45,4 @@ def test_s32_what_is_refused_costs_no_more_than_thrice_its_limit(name: str, limi
     assert found["peak"] * hostile.MIB <= 3 * limit
     assert found["kept"] * hostile.MIB <= limit
     assert found["ended"]
-    assert found["shutdown"] < 1.0
+    assert found["work"] < 1.0  # CPU time until the stop was heard, whatever else the machine does

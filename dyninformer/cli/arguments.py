@@ -17,7 +17,7 @@ from dyninformer.cli import completion
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.errors import JSONPathError
 from dyninformer.jsonpath import JSONPath, index_text
-from dyninformer.jsonpath.text import outside_brackets
+from dyninformer.jsonpath.comparisons import COMPARISONS, compared, divided
 from dyninformer.types import Object
 
 Filter: TypeAlias = Callable[[Object], bool]
@@ -44,20 +44,27 @@ Resource: TypeAlias = Annotated[
 Resources: TypeAlias = Annotated[
     list[str],
     typer.Argument(
-        metavar="RESOURCE...",
-        help="Any spelling, several, and wildcards: '*.cert-manager.io'.",
-        autocompletion=completion.resources,
+        metavar="RESOURCE[/NAME]...",
+        help="Any spelling, several, and wildcards: '*.cert-manager.io'. Single objects: "
+        "cert/shop, or cert shop.",
+        autocompletion=completion.watched,
     ),
 ]
-ObjectNames: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="NAME", help="Only these.", autocompletion=completion.names),
+ObjectWords: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RESOURCE [NAME]... | RESOURCE/NAME...",
+        help="Any spelling: certificates, cert, certificates.cert-manager.io; several with commas, "
+        "a category, or a wildcard; then names. Or TYPE/NAME, as in cert/shop.",
+        autocompletion=completion.objects,
+    ),
 ]
 Where: TypeAlias = Annotated[
     list[str] | None,
     objects_option(
         metavar="PATH=VALUE",
-        help="Any field, compared here: .spec.issuerRef.name=ca; also !=. May be repeated.",
+        help="Any field, compared here: .spec.issuerRef.name=ca; also !=, <, <=, >, >=. "
+        "May be repeated.",
     ),
 ]
 Output: TypeAlias = Annotated[
@@ -104,10 +111,11 @@ def seconds(text: str) -> float:
 def where_filter(conditions: Iterable[str] | None) -> Filter:
     """What ``--where`` asks for: whether an object meets all conditions.
 
-    ``=`` holds if any value that the path finds is the given one, ``!=`` if none is.
+    ``=`` holds if any value that the path finds is the given one, ``!=`` if none is, and ``<``,
+    ``<=``, ``>``, ``>=`` if any compares so: numbers and quantities by what they are worth.
 
-    >>> fits = where_filter([".spec.issuerRef.name=ca", ".metadata.name!=mail"])
-    >>> fits({"metadata": {"name": "shop"}, "spec": {"issuerRef": {"name": "ca"}}})
+    >>> fits = where_filter([".spec.issuerRef.name=ca", ".spec.replicas>=3"])
+    >>> fits({"spec": {"issuerRef": {"name": "ca"}, "replicas": 10}})
     True
 
     Raises:
@@ -118,31 +126,26 @@ def where_filter(conditions: Iterable[str] | None) -> Filter:
 
 
 def _condition(text: str) -> Filter:
-    path, operator, value = _split(text)
-    if not path or not operator:
+    path, operator, value = divided(text)
+    path, value = path.strip(), value.removeprefix("=") if operator == "=" else value
+    if not path or operator not in ("=", *COMPARISONS):
         raise ValueError(
-            f"--where {text}: write PATH=VALUE or PATH!=VALUE, as in .spec.issuerRef.name=ca"
+            f"--where {text}: write PATH=VALUE or PATH!=VALUE, as in .spec.issuerRef.name=ca; "
+            "or with <, <=, >, >="
         )
-    parsed, equal = JSONPath(path), operator == "="
+    parsed = JSONPath(path)
 
     def met(obj: Object) -> bool:
         try:
-            found = parsed.values(obj)
+            texts = [index_text(each) for each in parsed.values(obj)]
         except JSONPathError:  # the path does not fit this object
-            found = []
-        return any(index_text(each) == value for each in found) == equal
+            texts = []
+        if operator in ("=", "!="):
+            return (value in texts) == (operator == "=")
+        wanted = value.strip()
+        return any(text is not None and compared(text, operator, wanted) for text in texts)
 
     return met
-
-
-def _split(text: str) -> tuple[str, str, str]:
-    """The path, the operator and the value: the operator is the first outside of brackets."""
-    for at, character in outside_brackets(text):
-        if character == "=":
-            value = text[at + 1 :].removeprefix("=")
-            negated = text[:at].endswith("!")
-            return text[:at].removesuffix("!").strip(), "!=" if negated else "=", value
-    return "", "", ""
 
 
 def named_objects(words: Sequence[str]) -> dict[str, list[str]]:

@@ -47,23 +47,41 @@ def namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
     return [before + comma + name for name in found if name.startswith(last)]
 
 
-def names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The names of the resource's objects that are not given yet."""
-    resource = ctx.params.get("resource")
-    if not isinstance(resource, str):
-        return []
-    given = ctx.params.get("names") or ()
+def objects(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Resources for a first word; names of its objects for others, and behind ``TYPE/``."""
+    given = [word for word in _words(ctx) if word != incomplete]
+    resource, slash, begun = incomplete.rpartition("/")
+    if slash:
+        return [f"{resource}/{name}" for name in _object_names(ctx, resource, begun)]
+    if not given or "/" in given[0]:
+        return resources(ctx, incomplete)
+    taken = given[1:]
+    return [name for name in _object_names(ctx, given[0], incomplete) if name not in taken]
 
-    def objects(factory: DynamicSharedInformerFactory) -> list[str]:
+
+def watched(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The same where several resources may follow each other, as in ``watch cert ipamblocks``."""
+    return objects(ctx, incomplete) or resources(ctx, incomplete)
+
+
+def _words(ctx: typer.Context) -> list[str]:
+    """The arguments that are complete already."""
+    for name in ("objects", "resources"):
+        words = ctx.params.get(name)
+        if isinstance(words, list | tuple):
+            return [str(word) for word in words]
+    return []
+
+
+def _object_names(ctx: typer.Context, resource: str, begun: str) -> list[str]:
+    def ask(factory: DynamicSharedInformerFactory) -> list[str]:
         found = factory.discovery.resolve(resource.split(",", maxsplit=1)[0])
         namespace = ctx.params.get("namespace") or factory.namespace
         if ctx.params.get("all_namespaces") or not found.namespaced:
             namespace = ""
         return _names(factory, found.gvr, namespace)
 
-    return [
-        name for name in _found(ctx, objects) if name.startswith(incomplete) and name not in given
-    ]
+    return [name for name in _found(ctx, ask) if name.startswith(begun)]
 
 
 def contexts(ctx: typer.Context, incomplete: str) -> list[str]:

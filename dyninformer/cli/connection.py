@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
+from fnmatch import fnmatchcase
 from functools import wraps
 from typing import Annotated, Any, Final, TextIO, TypeAlias, get_type_hints
 
+import typer
+
 from dyninformer.cli import completion
-from dyninformer.cli.arguments import objects_option, panel
-from dyninformer.cli.errors import UNREACHABLE, WRONG_USAGE, CommandError
+from dyninformer.cli.arguments import objects_option, panel, seconds
+from dyninformer.cli.errors import UNREACHABLE, WRONG_USAGE, CommandError, in_a_shell
 from dyninformer.cli.terminal import canvas, say
-from dyninformer.discovery import ResolvedResource
+from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
 from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 from dyninformer.resource import GroupVersionResource
@@ -26,6 +29,7 @@ from dyninformer.watching.status import InformerState, InformerStatus, InformerT
 
 Command: TypeAlias = Callable[..., None]
 Say: TypeAlias = Callable[[str], object]
+Resources: TypeAlias = list[ResolvedResource]
 Statuses: TypeAlias = Mapping[GroupVersionResource, InformerStatus]
 
 LOOK_SECONDS: Final = 0.2
@@ -43,6 +47,13 @@ _LOST: Final = {
     InformerState.BACKING_OFF: "disconnected since",
     InformerState.ABSENT: "not served since",  # its CRD was deleted
 }
+
+
+def _duration(text: str | float) -> float:
+    try:
+        return seconds(str(text))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +86,12 @@ class Target:
         _cluster_option(help="The kubeconfig's context.", autocompletion=completion.contexts),
     ] = None
     request_timeout: Annotated[
-        float, _cluster_option(help="Seconds to wait for the first state.")
+        float,
+        _cluster_option(
+            metavar="DURATION",
+            help="How long to wait for the first state: 30, 5s or 1m.",
+            parser=_duration,
+        ),
     ] = 30.0
 
     def __post_init__(self) -> None:
@@ -98,12 +114,11 @@ class Target:
     @contextmanager
     def connected(self) -> Iterator[Cluster]:
         """The cluster, for as long as the command runs."""
-        # A command itself says what is wrong: Python would print the log's warnings as well.
-        logging.getLogger("dyninformer").addHandler(logging.NullHandler())
+        silence_log()
         with DynamicSharedInformerFactory(
             kubeconfig=self.kubeconfig_path, context=self.context
         ) as factory:
-            yield Cluster(self, factory)
+            yield Cluster(self, factory.discovery, factory.namespace, factory)
 
 
 def with_target(*left_out: str) -> Callable[[Command], Command]:
@@ -142,21 +157,41 @@ def with_target(*left_out: str) -> Callable[[Command], Command]:
     return decorate
 
 
+def silence_log() -> None:
+    """A command itself says what is wrong: Python would print the log's warnings as well."""
+    logging.getLogger("dyninformer").addHandler(logging.NullHandler())
+
+
 @dataclass(frozen=True)
-class Cluster:
-    """A cluster that a command is connected to, and the objects there that it is about."""
+class Server:
+    """An API server, and the objects there that a command is about."""
 
     target: Target
-    factory: DynamicSharedInformerFactory
+    discovery: Discovery
+    context_namespace: str
+    """That of the kubeconfig's context."""
 
     def resolve(self, resource: str) -> ResolvedResource:
         """What the server calls a resource."""
-        return self.factory.discovery.resolve(resource)
+        return self.discovery.resolve(resource)
+
+    def resolve_all(self, words: str) -> Resources:
+        """Each resource of a list with commas: by any spelling, by category, or by wildcard.
+
+        A category stands for what is in it even if a resource has that name too, as in kubectl.
+        """
+        found: dict[ResolvedResource, None] = {}
+        for word in filter(None, words.split(",")):
+            several = [each for each in self.discovery.resources() if _stands_for(word, each)]
+            if not several and is_wildcard(word):
+                raise CommandError(f"no resource fits {word}", code=WRONG_USAGE)
+            found.update(dict.fromkeys(several or [self.resolve(word)]))
+        return list(found)
 
     @property
     def namespaces(self) -> list[str]:
         """Where to look for what is namespaced; "" is everywhere."""
-        return self.target.namespaces(self.factory.namespace)
+        return self.target.namespaces(self.context_namespace)
 
     @property
     def several_namespaces(self) -> bool:
@@ -166,6 +201,26 @@ class Cluster:
     def namespaces_of(self, resource: ResolvedResource) -> list[str]:
         """Where to look for a resource's objects."""
         return self.namespaces if resource.namespaced else [""]
+
+
+def is_wildcard(word: str) -> bool:
+    """It stands for whatever resources it fits."""
+    return any(character in word for character in "*?[")
+
+
+def _stands_for(word: str, resource: ResolvedResource) -> bool:
+    if "list" not in resource.verbs:
+        return False
+    if is_wildcard(word):
+        return fnmatchcase(resource.group_resource, word)
+    return word in resource.categories
+
+
+@dataclass(frozen=True)
+class Cluster(Server):
+    """A server whose objects a command watches."""
+
+    factory: DynamicSharedInformerFactory
 
     def informer(
         self, resource: ResolvedResource, *, field_selector: str | None = None
@@ -273,7 +328,7 @@ class ConnectionNotices:
             del self._lost[gone]  # its CRD is gone, and it is no longer followed
         now = _clock(datetime.now().astimezone())
         for (what, reason), names in lost.items():
-            self._say(f"{now} {what}: {', '.join(names)}: {visible(reason)}")
+            self._say(f"{now} {what}: {', '.join(names)}: {visible(in_a_shell(reason))}")
         for moment, names in back.items():
             self._say(f"{now} connected again: {', '.join(names)}, away since {moment}")
 

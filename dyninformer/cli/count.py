@@ -6,8 +6,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
 
 import typer
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Rows: TypeAlias = list[list[str]]
+Texts: TypeAlias = list[str]
 
 _REDRAW_SECONDS: Final = 0.1
 _BLOCK_SECONDS: Final = 1.0
@@ -74,7 +76,7 @@ def command(
 
     ```console
     $ dyninformer count certificates -A --by .spec.issuerRef.name
-    $ dyninformer count cert -A -o csv
+    $ dyninformer count cert -A --by '.spec.dnsNames[*]' -o csv
     $ dyninformer count cert -A --by .metadata.namespace --by .spec.issuerRef.kind --once
     $ dyninformer count ipamblocks --by .spec.affinity --where .spec.affinity!=host:worker-1
     ```
@@ -106,51 +108,56 @@ def command(
 class Tally:
     """Groups, and how many objects are in each. For one thread at a time.
 
-    A path that finds several values counts as their list, one that finds nothing
-    as ``<none>``.
+    An object counts once under each value that a path finds, and under ``<none>`` where it
+    finds nothing.
 
     >>> tally = Tally([".spec.issuer"])
     >>> for issuer in "ca", "acme", "ca":
     ...     tally.add({"spec": {"issuer": issuer}})
     >>> tally.rows()
     [['2', 'ca'], ['1', 'acme']]
+    >>> tally = Tally([".spec.hosts[*]"])
+    >>> tally.add({"spec": {"hosts": ["a", "b"]}})
+    >>> tally.rows(), tally.total
+    ([['1', 'a'], ['1', 'b']], 1)
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = [JSONPath(path) for path in paths]
         self._counts: Counter[tuple[str, ...]] = Counter()
+        self.total = 0
+        """All objects, each counted once."""
 
     def add(self, obj: Object) -> None:
         """One more."""
-        self._counts[self._group(obj)] += 1
+        self._counts.update(self._groups(obj))
+        self.total += 1
 
     def remove(self, obj: Object) -> None:
-        """One less. The object is in the state in which it was added, and so of the same group."""
-        group = self._group(obj)
-        self._counts[group] -= 1
-        if self._counts[group] <= 0:
-            del self._counts[group]
-
-    @property
-    def total(self) -> int:
-        """All objects."""
-        return self._counts.total()
+        """One less. The object is in the state in which it was added: its groups are the same."""
+        for group in self._groups(obj):
+            self._counts[group] -= 1
+            if self._counts[group] <= 0:
+                del self._counts[group]
+        self.total -= 1
 
     def rows(self) -> Rows:
         """The number and the values of each group, the largest group first."""
         ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
         return [[str(count), *(value or "<none>" for value in group)] for group, count in ordered]
 
-    def _group(self, obj: Object) -> tuple[str, ...]:
-        return tuple(_text(path, obj) for path in self._paths)
+    def _groups(self, obj: Object) -> Iterator[tuple[str, ...]]:
+        return product(*(_texts(path, obj) for path in self._paths))
 
 
-def _text(path: JSONPath, obj: Object) -> str:
+def _texts(path: JSONPath, obj: Object) -> Texts:
+    """The different values that a path finds; one that is empty if it finds none."""
     try:
         values = path.values(obj)
     except JSONPathError:  # the path does not fit this object
-        return ""
-    return ",".join(text for value in values if (text := index_text(value)) is not None)
+        return [""]
+    texts = (index_text(value) for value in values)
+    return list(dict.fromkeys(text for text in texts if text is not None)) or [""]
 
 
 class LiveCount:

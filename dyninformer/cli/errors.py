@@ -20,12 +20,30 @@ OUT_OF_TIME: Final = 4
 INTERRUPTED: Final = 130
 
 
+_IN_A_SHELL: Final = {
+    "Set KUBECONFIG, or pass kubeconfig=... or a client.": "Set KUBECONFIG, or give --kubeconfig.",
+    "or pass namespace=... to watch one namespace": "or give -n to watch one namespace",
+}
+"""What the library advises a programmer, in the words of the command."""
+
+
 class CommandError(errors.DynInformerError):
     """A failure that a command has worded itself, with its exit code."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
         self.code = code
+
+
+def in_a_shell(text: str) -> str:
+    """A message of the library as it is said in a shell.
+
+    >>> in_a_shell("Give it list and watch, or pass namespace=... to watch one namespace.")
+    'Give it list and watch, or give -n to watch one namespace.'
+    """
+    for words, spoken in _IN_A_SHELL.items():
+        text = text.replace(words, spoken)
+    return text
 
 
 def exit_code(error: BaseException) -> int:
@@ -67,5 +85,5 @@ def reported() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     except (errors.DynInformerError, ValueError, OSError) as error:
-        typer.echo(f"error: {visible_lines(str(error))}", err=True)
+        typer.echo(f"error: {visible_lines(in_a_shell(str(error)))}", err=True)
         raise typer.Exit(exit_code(error)) from None

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 import queue
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 
-from dyninformer.cli.arguments import Filter
-from dyninformer.cli.connection import LOOK_SECONDS, Cluster, ConnectionNotices, Say
+from dyninformer.cli.arguments import Filter, named_objects
+from dyninformer.cli.connection import (
+    LOOK_SECONDS,
+    Cluster,
+    ConnectionNotices,
+    Say,
+    is_wildcard,
+)
 from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
 from dyninformer.cli.terminal import Screen, say
@@ -25,7 +31,7 @@ from dyninformer.display.diff import diff_lines
 from dyninformer.display.table import Table
 from dyninformer.display.text import Line, visible
 from dyninformer.errors import UnknownResourceError
-from dyninformer.factory import DynamicSharedInformerFactory
+from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 from dyninformer.follow import Follower
 from dyninformer.jsonpath import Projection, index_text
 from dyninformer.resource import GroupVersionResource
@@ -43,7 +49,6 @@ _TYPES: Final = {
     EventType.DELETED: DELETED,
 }
 _SIGNS: Final = {PLUS: "green", MINUS: "red"}
-_WILDCARDS: Final = frozenset("*?[")
 _SETTLED_SECONDS: Final = 1.0  # more resources may follow those that are being read
 _TIME: Final = "%H:%M:%S"
 _GENERATION: Final = ".metadata.generation"
@@ -63,11 +68,12 @@ class TimedEvent(NamedTuple):
 class EventSource:
     """The events of everything that a command listens to. Its methods are for one thread.
 
-    Resources are given in any spelling, several with commas. If there is a wildcard among them,
-    or the full name of a resource that is not there yet, all are followed, as CRDs come and go.
+    ``wanted`` are names by resource; no names: all objects. Resources are given in any spelling,
+    several with commas. If there is a wildcard among them, or the full name of a resource that is
+    not there yet, all are followed, as CRDs come and go.
     """
 
-    def __init__(self, cluster: Cluster, words: Sequence[str]) -> None:
+    def __init__(self, cluster: Cluster, wanted: Mapping[str, Sequence[str]]) -> None:
         self._cluster = cluster
         self._events: queue.SimpleQueue[tuple[datetime, Event]] = queue.SimpleQueue()
         self._follower: Follower | None = None
@@ -78,18 +84,51 @@ class EventSource:
         """What was named without wildcards, and is there."""
         self.patterns: list[str] = []
         self._absent: list[str] = []
-        for each in dict.fromkeys(part for word in words for part in word.split(",") if part):
-            if _WILDCARDS.intersection(each):
-                self.patterns.append(each)
-                continue
-            try:
-                found = cluster.resolve(each)
-            except UnknownResourceError as error:
-                self.patterns.append(_full_name(each, error))
-                self._absent.append(str(error))
-            else:
-                if found not in self.resources:
-                    self.resources.append(found)
+        self._names: dict[GroupVersionResource, set[str]] = {}
+        self._informers: list[GenericInformer] = []
+        for words, names in wanted.items():
+            for word in dict.fromkeys(filter(None, words.split(","))):
+                self._add(word, names)
+        if self.patterns and self._names:
+            raise CommandError(
+                "names are of resources that are there: leave wildcards, and what is not there "
+                "yet, out",
+                code=WRONG_USAGE,
+            )
+
+    def _add(self, word: str, names: Sequence[str]) -> None:
+        if is_wildcard(word):
+            self.patterns.append(word)
+            return
+        try:
+            found = self._cluster.resolve_all(word)
+        except UnknownResourceError as error:
+            self.patterns.append(_full_name(word, error))
+            self._absent.append(str(error))
+            return
+        for each in found:
+            if each not in self.resources:
+                self.resources.append(each)
+            if names:
+                self._names.setdefault(each.gvr, set()).update(names)
+
+    def objects(self) -> Iterator[Object]:
+        """What is there of what was named without wildcards, once it has begun."""
+        for informer in self._informers:
+            names = self._names.get(informer.gvr)
+            for obj in informer.lister:
+                if names is None or obj["metadata"]["name"] in names:
+                    yield obj
+
+    def missing(self) -> list[str]:
+        """The names that were given and are not there, as TYPE/NAME."""
+        there = {(obj.get("kind"), obj["metadata"]["name"]) for obj in self.objects()}
+        return [
+            f"{each.gvr.resource}/{name}"
+            for each in self.resources
+            for name in sorted(self._names.get(each.gvr, ()))
+            if (each.kind, name) not in there
+        ]
 
     @property
     def resource(self) -> ResolvedResource | None:
@@ -106,11 +145,12 @@ class EventSource:
             self._follow(say)
             return
         cluster = self._cluster
-        informers = [cluster.informer(each) for each in self.resources]
+        self._informers = [self._informer(each) for each in self.resources]
         cluster.sync()
-        self._first = {each.gvr for each in informers}
+        self._first = {each.gvr for each in self._informers}
         registrations = [
-            each.informer.add_event_handler(on_event=self._put, name="watch") for each in informers
+            each.informer.add_event_handler(on_event=self._put, name="watch")
+            for each in self._informers
         ]
         for registration in registrations:  # the first state is ready, however short the watch is
             registration.wait_for_sync(cluster.target.request_timeout)
@@ -173,9 +213,44 @@ class EventSource:
         if not self._known and not self._absent and not follower.reason:
             say(f"nothing is there yet that matches {visible(' '.join(self.patterns))}")
 
+    def _informer(self, resource: ResolvedResource) -> GenericInformer:
+        names = self._names.get(resource.gvr, set())
+        # The server need not send all the others.
+        only = f"metadata.name={next(iter(names))}" if len(names) == 1 else None
+        return self._cluster.informer(resource, field_selector=only)
+
     def _put(self, event: Event) -> None:
         """On the informer's threads."""
-        self._events.put((datetime.now().astimezone(), event))
+        names = self._names.get(event.gvr)
+        if names is None or event.name in names:
+            self._events.put((datetime.now().astimezone(), event))
+
+
+def watched(cluster: Cluster, words: Sequence[str]) -> dict[str, list[str]]:
+    """What is to be listened to, of ``TYPE...``, ``TYPE NAME...`` or ``TYPE/NAME...``.
+
+    Words behind the first are names where none of them is a resource.
+    """
+    if any(named_objects([word])[resource] for word in words for resource in named_objects([word])):
+        return named_objects(words)
+    first, *others = words
+    unknown = [word for word in others if not _may_be_resource(cluster, word)]
+    if others and unknown == others:
+        return {first: list(dict.fromkeys(others))}
+    return {word: [] for word in words}
+
+
+def _may_be_resource(cluster: Cluster, words: str) -> bool:
+    for word in filter(None, words.split(",")):
+        try:
+            if is_wildcard(word) or cluster.resolve_all(word):
+                return True
+        except UnknownResourceError as error:
+            try:
+                return bool(_full_name(word, error))
+            except UnknownResourceError:
+                return False
+    return False
 
 
 def _full_name(word: str, error: UnknownResourceError) -> str:
@@ -334,7 +409,7 @@ class EventTable:
         self._columns: Columns | None = None
         resource = source.resource
         if resource is not None:
-            columns = form.columns(cluster.factory.discovery, resource, with_namespace=False)
+            columns = form.columns(cluster.discovery, resource, with_namespace=False)
             self._columns = columns[:1] if paths else columns
         self._namespace = cluster.several_namespaces and (resource is None or resource.namespaced)
         where = ["namespace"] if self._namespace else []
@@ -403,7 +478,7 @@ def object_format(
         raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
     else:
         several = cluster.several_namespaces
-        columns = form.columns(cluster.factory.discovery, resource, with_namespace=several)
+        columns = form.columns(cluster.discovery, resource, with_namespace=several)
     return ObjectTable(form, columns, events=events, show_headings=show_headings)
 
 

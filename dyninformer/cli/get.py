@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from dyninformer.cli import arguments
-from dyninformer.cli.arguments import Filter, where_filter
-from dyninformer.cli.connection import Cluster, Target, with_target
+from dyninformer.cli.arguments import Filter, named_objects, where_filter
+from dyninformer.cli.connection import Cluster, Server, Target, with_target
 from dyninformer.cli.errors import FAILED, WRONG_USAGE, CommandError
 from dyninformer.cli.events import EventFilter, EventSource, ObjectTable, object_format, show_events
-from dyninformer.cli.output import Form, printed
+from dyninformer.cli.fetch import Answer, Fetch, fetching
+from dyninformer.cli.output import Form, Labels, Part, printed
 from dyninformer.cli.terminal import say
 from dyninformer.discovery import ResolvedResource
-from dyninformer.display.table import by_name, by_path
+from dyninformer.display.table import path_rank
 from dyninformer.display.text import visible
-from dyninformer.factory import GenericInformer
 from dyninformer.jsonpath import JSONPath
-from dyninformer.types import Object, Objects
+from dyninformer.types import Objects
 
-Informers: TypeAlias = list[tuple[ResolvedResource, GenericInformer]]
-
+Lines: TypeAlias = list[str]
 
 _change_option: Final = arguments.panel("What changes")
 
 
 @with_target()
 def command(
-    resource: arguments.Resource,
-    names: arguments.ObjectNames = None,
+    objects: arguments.ObjectWords,
     *,
     target: Target,
     where: arguments.Where = None,
@@ -49,12 +48,27 @@ def command(
         ),
     ] = False,
     no_headers: arguments.NoHeaders = False,
+    show_labels: Annotated[
+        bool, arguments.form_option("--show-labels", help="All labels, in a last column.")
+    ] = False,
+    label_columns: Annotated[
+        list[str] | None,
+        arguments.form_option(
+            "-L", "--label-columns", metavar="LABEL", help="A column for this label. Repeatable."
+        ),
+    ] = None,
+    show_managed_fields: Annotated[
+        bool,
+        arguments.form_option("--show-managed-fields", help="Keep them in yaml and json."),
+    ] = False,
 ) -> None:
     r"""Show objects, once or as they change.
 
-    Several resources are separated by commas. A name that does not exist is reported on stderr,
-    and the exit code is 1; an empty result is not a failure. With `-w` the command goes on with
-    what changes, through restarts of the server, until Ctrl-C (130).
+    Several resources are separated by commas; a category such as `all` and a wildcard stand for
+    several. One look needs no more rights than kubectl does: list, or get for a name. A name that
+    does not exist is reported on stderr, and the exit code is 1; an empty result is not a
+    failure. With `-w` the command goes on with what changes, through restarts of the server,
+    until Ctrl-C (130).
 
     For example:
 
@@ -62,107 +76,132 @@ def command(
     $ dyninformer get certificates -n prod
     $ dyninformer get cert,ipamblocks -A -o wide
     $ dyninformer get cert shop -n prod -o yaml
+    $ dyninformer get cert/shop ipamblock/10-0-0-0-26 -n prod
+    $ dyninformer get '*.cert-manager.io' -A --show-labels
     $ dyninformer get cert -A --where .spec.issuerRef.name=letsencrypt --sort-by .metadata.name
     $ dyninformer get cert -A -o custom-columns=NAME:.metadata.name,HOSTS:.spec.dnsNames[*]
     $ dyninformer get cert -A -o csv
     $ dyninformer get ipamblocks -o 'jsonpath={range .items[*]}{.spec.cidr}{"\n"}{end}'
     ```
     """
-    names = names or []
-    query = _Query(resource, names, Form.parse(output), where_filter(where), not no_headers)
-    if sort_by and (watch or watch_only):
+    form = Form.parse(output)
+    query = _Query(
+        named_objects(objects),
+        form,
+        where_filter(where) if where else None,
+        sort_by,
+        headings=not no_headers,
+        labels=Labels(tuple(_keys(label_columns)), show=show_labels),
+        managed_fields=show_managed_fields,
+    )
+    follows = watch or watch_only
+    if sort_by and follows:
         raise CommandError("-w shows rows as they come: leave --sort-by out", code=WRONG_USAGE)
-    if output_watch_events and not (watch or watch_only):
+    if output_watch_events and not follows:
         raise CommandError("--output-watch-events goes with -w", code=WRONG_USAGE)
     if sort_by:
         JSONPath(sort_by)  # a path that cannot be read is refused before any request is made
-    if names and (target.selector or target.field_selector):
+    if query.named and (target.selector or target.field_selector):
         raise CommandError("give names or a selector, not both", code=WRONG_USAGE)
-    if len(names) == 1:  # the server need not send all the others
-        target = replace(target, field_selector=f"metadata.name={names[0]}")
-    if query.form.kind == "csv" and not query.form.argument and "," in resource:
-        raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
-    with target.connected() as cluster:
-        if watch or watch_only:
+    if follows:
+        with target.connected() as cluster:
             _watch(cluster, query, only_changes=watch_only, events=output_watch_events)
-            return
-        missing = _print_once(cluster, query, sort_by)
+        return
+    with fetching(target) as fetch:
+        missing = _print_once(fetch, query)
     for line in missing:
         say(line)
     if missing:
         raise typer.Exit(FAILED)
 
 
+def _keys(columns: Sequence[str] | None) -> Iterator[str]:
+    for each in columns or ():
+        yield from filter(None, each.split(","))
+
+
 @dataclass(frozen=True)
 class _Query:
     """What is shown, and how."""
 
-    resource: str
-    names: list[str]
-    """No names: all objects."""
+    names: dict[str, list[str]]
+    """By resource, as it was spelled; no names: all objects."""
     form: Form
-    where: Filter
+    where: Filter | None
+    sort_by: str | None
     headings: bool
+    labels: Labels
+    managed_fields: bool
 
-    def fits(self, obj: Object) -> bool:
-        """It is shown, of the objects that the server sends."""
-        return (not self.names or obj["metadata"]["name"] in self.names) and self.where(obj)
+    @property
+    def named(self) -> bool:
+        """Single objects are meant."""
+        return any(self.names.values())
+
+    @property
+    def one(self) -> bool:
+        """Exactly one object is meant, which is shown as itself and not as a list of one."""
+        return [len(each) for each in self.names.values()] == [1]
 
 
-def _print_once(cluster: Cluster, query: _Query, sort_by: str | None) -> list[str]:
+def _print_once(fetch: Fetch, query: _Query) -> Lines:
     """Print what is there; what to say of the names that are not."""
-    informers: Informers = []
-    for each in dict.fromkeys(query.resource.split(",")):
-        found = cluster.resolve(each)
-        informers.append((found, cluster.informer(found)))
-    cluster.sync()
-    shown = [
-        (each, _sorted([obj for obj in informer.lister if query.fits(obj)], sort_by))
-        for each, informer in informers
-    ]
-    missing = [
-        line for each, informer in informers for line in _missing(each, informer, query.names)
-    ]
+    server, form = fetch.server, query.form
+    wanted: dict[ResolvedResource, list[str]] = {}
+    for spelling, names in query.names.items():
+        for each in server.resolve_all(spelling):
+            wanted.setdefault(each, []).extend(names)
+    if form.kind == "csv" and not form.argument and len(wanted) > 1:
+        raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
+    tabular = form.is_table
+    whole = not tabular or query.where is not None or query.sort_by is not None
+    parts: list[Part] = []
+    missing: Lines = []
+    for resource, names in wanted.items():
+        answer = fetch.answer(resource, list(dict.fromkeys(names)), table=tabular, whole=whole)
+        parts.append(Part(resource, _chosen(answer, query)))
+        missing += [
+            f'error: {resource.group_resource} "{visible(name)}" not found'
+            for name in answer.missing
+        ]
     text = printed(
-        query.form,
-        cluster.factory.discovery,
-        shown,
-        one=len(query.names) == 1 and len(informers) == 1,
+        form,
+        server.discovery,
+        parts,
+        one=query.one,
         headings=query.headings,
-        with_namespace=cluster.several_namespaces,
+        with_namespace=server.several_namespaces,
+        labels=query.labels,
+        managed_fields=query.managed_fields,
     )
-    single_gone = bool(missing) and not any(objects for _, objects in shown)
-    if query.form.is_table and not text and not missing:
-        say(_nothing(cluster, informers))
-    elif text and not single_gone:
-        typer.echo(text, nl=query.form.kind != "jsonpath")
+    gone = bool(missing) and not any(part.answer.objects for part in parts)
+    if form.is_table and not text and not missing:
+        say(_nothing(server, list(wanted)))
+    elif text and not gone:
+        typer.echo(text, nl=form.kind != "jsonpath")
     return missing
 
 
-def _sorted(objects: Objects, path: str | None) -> Objects:
-    return by_path(objects, path) if path else by_name(objects)
+def _chosen(answer: Answer, query: _Query) -> Answer:
+    """The objects that fit, in their order, with their rows."""
+    if query.where is not None:
+        answer = answer.only(query.where)
+    if query.sort_by is not None:
+        answer = answer.sorted(path_rank(query.sort_by))
+    return answer
 
 
-def _missing(resource: ResolvedResource, informer: GenericInformer, names: list[str]) -> list[str]:
-    there = {key.rpartition("/")[2] for key in informer.lister.keys()}  # noqa: SIM118 - no mapping
-    return [
-        f'error: {resource.group_resource} "{visible(name)}" not found'
-        for name in names
-        if name not in there
-    ]
-
-
-def _nothing(cluster: Cluster, informers: Informers) -> str:
+def _nothing(server: Server, resources: Sequence[ResolvedResource]) -> str:
     """What kubectl says of an empty result."""
-    spaces = [space for resource, _ in informers for space in cluster.namespaces_of(resource)]
+    spaces = [space for each in resources for space in server.namespaces_of(each)]
     inside = ", ".join(dict.fromkeys(filter(None, spaces)))
     return f"No resources found in {inside} namespace." if inside else "No resources found"
 
 
 def _watch(cluster: Cluster, query: _Query, *, only_changes: bool, events: bool) -> None:
     """Show objects as they are, and then as they change, until an interrupt."""
-    form = query.form
-    source = EventSource(cluster, [query.resource])
+    form, fits = query.form, query.where or (lambda _: True)
+    source = EventSource(cluster, query.names)
     if source.patterns or (source.resource is None and form.is_tabular and not form.argument):
         raise CommandError(
             "-w shows one resource as a table: watch several with `dyninformer watch`",
@@ -170,19 +209,18 @@ def _watch(cluster: Cluster, query: _Query, *, only_changes: bool, events: bool)
         )
     shown_as = object_format(form, cluster, source, events=events, show_headings=query.headings)
     source.begin(say)
-    objects = [
-        obj for each in source.resources for obj in cluster.informer(each).lister if query.fits(obj)
-    ]
+    objects = [obj for obj in source.objects() if fits(obj)]
     if isinstance(shown_as, ObjectTable) and not only_changes:
         shown_as.make_room(objects)
     _say_what_is_missing(query, objects)
-    show_events(cluster, source, EventFilter(query.fits, initial=not only_changes), shown_as)
+    show_events(cluster, source, EventFilter(fits, initial=not only_changes), shown_as)
 
 
 def _say_what_is_missing(query: _Query, objects: Objects) -> None:
     """People wonder at an empty screen; what comes later is shown when it comes."""
     there = {obj["metadata"]["name"] for obj in objects}
-    missing = [visible(name) for name in query.names if name not in there]
+    named = dict.fromkeys(name for names in query.names.values() for name in names)
+    missing = [visible(name) for name in named if name not in there]
     if missing:
         say(f"not there yet: {', '.join(missing)}")
     elif not objects and query.form.is_table:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -18,6 +18,11 @@ _EPILOG = (
     "Exit codes: 0 done; 1 not met, not found, or failed; 2 wrong usage; 3 the server cannot be "
     "reached or refuses; 4 out of time; 130 interrupted."
 )
+
+
+# kubectl takes these before the subcommand too, and people have them in aliases.
+_LEADING: Final = frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--request-timeout"})
+_LEADING_FLAGS: Final = frozenset({"-A", "--all-namespaces"})
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,10 @@ COMMANDS = {
 class LazyGroup(TyperGroup):
     """Imports a subcommand's module only when it is called, so that ``--help`` costs little."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Options that say which cluster and which namespace may stand before the subcommand."""
+        return super().parse_args(ctx, options_behind_command(args))
+
     def list_commands(self, ctx: Any) -> list[str]:
         """The subcommands, in the order in which one meets them."""
         del ctx
@@ -61,6 +70,28 @@ class LazyGroup(TyperGroup):
         if args and args[0] in COMMANDS:
             return args[0], load_command(args[0]), args[1:]
         return super().resolve_command(ctx, args)
+
+
+def options_behind_command(args: list[str]) -> list[str]:
+    """The same words, with the options of a command that stand before it moved behind it.
+
+    >>> options_behind_command(["-n", "prod", "--context=eu", "get", "cert"])
+    ['get', '-n', 'prod', '--context=eu', 'cert']
+    >>> options_behind_command(["--version"])
+    ['--version']
+    """
+    at = 0
+    while at < len(args) and args[at].startswith("-"):
+        name, assigned, _ = args[at].partition("=")
+        if name in _LEADING:
+            at += 1 if assigned else 2
+        elif name in _LEADING_FLAGS or (name.startswith("-n") and name != "-n"):
+            at += 1
+        else:
+            return args
+    if at >= len(args):
+        return args
+    return [args[at], *args[:at], *args[at + 1 :]]
 
 
 def load_command(name: str) -> Any:

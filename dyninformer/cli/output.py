@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
+from dyninformer.cli.fetch import Answer
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display import forms
-from dyninformer.display.columns import Column, Columns, custom_columns, row, table_columns
+from dyninformer.display.columns import NOTHING, Column, Columns, custom_columns, row, table_columns
 from dyninformer.display.table import CsvTable, Table
 from dyninformer.jsonpath import JSONPath
 from dyninformer.types import Object, Objects
+
+Rows: TypeAlias = list[list[str]]
 
 _PLAIN = ("table", "wide", "csv", "yaml", "json", "ndjson", "name")
 _WITH_ARGUMENT = ("jsonpath", "custom-columns", "csv")
@@ -78,11 +82,12 @@ class Form:
     ) -> Columns:
         """The columns of a table of this form; ``with_kind`` tells names of several kinds apart."""
         if self.is_tabular and self.argument:
-            return custom_columns(self.argument)
+            return custom_columns(self.argument, nothing="" if self.kind == "csv" else NOTHING)
         made = table_columns(
             resource.gvr,
             discovery.columns(resource.gvr),
             wide=self.kind != "table",
+            ages=self.kind != "csv",
             with_namespace=with_namespace and resource.namespaced,
         )
         if with_kind:
@@ -93,32 +98,110 @@ class Form:
         return made
 
 
+@dataclass(frozen=True)
+class Labels:
+    """The columns of labels behind a table's own."""
+
+    columns: tuple[str, ...] = ()
+    """Keys with a column each."""
+    show: bool = False
+    """A last column has all labels."""
+
+    def headings(self) -> list[str]:
+        """As kubectl names them: the key without its prefix."""
+        named = [key.rpartition("/")[2] for key in self.columns]
+        return [*named, "labels"] if self.show else named
+
+    def cells(self, obj: Object) -> list[str]:
+        """Those of one object."""
+        labels = obj.get("metadata", {}).get("labels") or {}
+        found = [str(labels.get(key, "")) for key in self.columns]
+        if self.show:
+            pairs = sorted(labels.items())
+            found.append(",".join(f"{key}={value}" for key, value in pairs) or "<none>")
+        return found
+
+
+class Part(NamedTuple):
+    """What there is of one resource."""
+
+    resource: ResolvedResource
+    answer: Answer
+
+
 def printed(
     form: Form,
     discovery: Discovery,
-    found: Sequence[tuple[ResolvedResource, Objects]],
+    parts: Sequence[Part],
     *,
     one: bool,
     headings: bool,
     with_namespace: bool,
+    labels: Labels,
+    managed_fields: bool,
 ) -> str:
     """The objects of each resource, in a form; ``one``: a single name was asked for."""
     if form.is_tabular:
         tables = []
-        for resource, objects in found:
-            if not objects and form.is_table:
+        for resource, answer in parts:
+            if not answer.objects and form.is_table:
                 continue
-            columns = form.columns(
-                discovery, resource, with_namespace=with_namespace, with_kind=len(found) > 1
+            with_kind = len(parts) > 1
+            if answer.columns:
+                heads, rows = _server_table(
+                    form, resource, answer, with_namespace=with_namespace, with_kind=with_kind
+                )
+            else:
+                columns = form.columns(
+                    discovery, resource, with_namespace=with_namespace, with_kind=with_kind
+                )
+                heads = [each.heading for each in columns]
+                rows = [row(columns, obj) for obj in answer.objects]
+            table = form.table([*heads, *labels.headings()], show_headings=headings)
+            shown = (
+                [*cells, *labels.cells(obj)]
+                for cells, obj in zip(rows, answer.objects, strict=True)
             )
-            table = form.table([each.heading for each in columns], show_headings=headings)
-            tables.append("\n".join(table.lines(row(columns, obj) for obj in objects)))
+            tables.append("\n".join(table.lines(shown)))
         return ("\n\n" if form.is_table else "\n").join(tables)
+    found = [(resource, obj) for resource, answer in parts for obj in answer.objects]
     if form.kind == "name":
-        names = [_full_name(resource)(obj) for resource, each in found for obj in each]
-        return "\n".join(names)
-    objects = [forms.without_managed_fields(obj) for _, each in found for obj in each]
+        return "\n".join(_full_name(resource)(obj) for resource, obj in found)
+    objects = [obj for _, obj in found]
+    if not managed_fields:
+        objects = [forms.without_managed_fields(obj) for obj in objects]
     return form.text(objects, one=one)
+
+
+def _server_table(
+    form: Form,
+    resource: ResolvedResource,
+    answer: Answer,
+    *,
+    with_namespace: bool,
+    with_kind: bool,
+) -> tuple[list[str], Rows]:
+    """Headings and rows as the server has them, as kubectl shows those."""
+    chosen = [
+        at for at, each in enumerate(answer.columns) if form.kind == "wide" or not each.priority
+    ]
+    spaced = with_namespace and resource.namespaced
+    heads = [*(["namespace"] if spaced else []), *(answer.columns[at].name for at in chosen)]
+    rows: Rows = []
+    for cells, obj in zip(answer.cells, answer.objects, strict=True):
+        made = [_cell(cells[at]) if at < len(cells) else "" for at in chosen]
+        if with_kind and made:
+            made[0] = _full_name(resource)(obj)
+        rows.append([str(obj["metadata"].get("namespace", "")), *made] if spaced else made)
+    return heads, rows
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 def _full_name(resource: ResolvedResource) -> Callable[[Object], str]:

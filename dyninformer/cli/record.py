@@ -21,6 +21,7 @@ from dyninformer.cli.events import (
     TimedEvent,
     received_events,
     watch_type,
+    watched,
 )
 from dyninformer.cli.recording import (
     ColumnDefinition,
@@ -93,10 +94,10 @@ def command(
     if not force and os.path.lexists(path):
         raise CommandError(f"{path} exists already: give --force to replace it", code=WRONG_USAGE)
     with target.connected() as cluster:
-        source = EventSource(cluster, resources)
+        source = EventSource(cluster, watched(cluster, resources))
         source.begin(say)
         first = source.followed
-        described = tuple(_described(cluster.factory.discovery, gvr) for gvr in first)
+        described = tuple(_described(cluster.discovery, gvr) for gvr in first)
         with (
             RecordingWriter(path, described, force=force) as writer,
             shutdown_on_signals() as shutdown,
@@ -145,7 +146,7 @@ class _Recorder:
         if event.gvr not in self.known:
             self.known.add(event.gvr)
             _warn_of_secrets([event.gvr])
-            resource = _described(self.cluster.factory.discovery, event.gvr, event)
+            resource = _described(self.cluster.discovery, event.gvr, event)
             self.writer.write(RecordingLine(now(), "RESOURCE", resource=resource))
         type_ = watch_type(event, self.fits)
         if type_ is None:

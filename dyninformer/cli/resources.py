@@ -45,7 +45,7 @@ def command(
     ```
     """
     with target.connected() as cluster:
-        discovery = cluster.factory.discovery
+        discovery = cluster.discovery
         served = discovery.all_versions() if all_versions else discovery.resources()
     found = [each for each in served if _fits(each, pattern)]
     if not found:

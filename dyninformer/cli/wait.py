@@ -44,7 +44,7 @@ def command(
         typer.Argument(
             metavar="RESOURCE[/NAME]...",
             help="TYPE/NAME, several; or TYPE and names; or TYPE with --all, --any or -l.",
-            autocompletion=completion.resources,
+            autocompletion=completion.objects,
         ),
     ],
     *,
@@ -136,7 +136,7 @@ def _resolved(cluster: Cluster, resource: str, until: float) -> ResolvedResource
                 say(f"waiting for it to exist: {visible_lines(str(error))}")
                 announced = True
         cluster.factory.wait(min(_RESOLVE_SECONDS, max(0.0, until - time.monotonic())))
-        cluster.factory.discovery.invalidate()
+        cluster.discovery.invalidate()
 
 
 def _resource_wait(

@@ -22,6 +22,7 @@ from dyninformer.cli.events import (
     ShownEvent,
     object_format,
     show_events,
+    watched,
 )
 from dyninformer.cli.output import Form
 from dyninformer.cli.terminal import say
@@ -100,6 +101,7 @@ def command(
     ```console
     $ dyninformer watch certificates -n prod --timeout 1
     $ dyninformer watch cert -A --diff --timeout 1s
+    $ dyninformer watch cert/shop cert/mail -n prod --timeout 1s
     $ dyninformer watch cert -A --on '{.status.conditions[?(@.type=="Ready")].status}' --timeout 1
     $ dyninformer watch '*.cert-manager.io' ipamblocks -A -o ndjson --timeout 1
     $ dyninformer watch cert -n prod --until '{.spec.secretName}=shop-tls'
@@ -116,7 +118,7 @@ def command(
     met = _met(until) if until is not None else None
     length = seconds(timeout) if timeout is not None else math.inf
     with target.connected() as cluster:
-        source = EventSource(cluster, resources)
+        source = EventSource(cluster, watched(cluster, resources))
         shown_as: EventFormat
         if diff:
             shown_as = EventDiffs()
@@ -127,6 +129,8 @@ def command(
                 form, cluster, source, events=output_watch_events, show_headings=not no_headers
             )
         source.begin(say)
+        if missing := source.missing():
+            say(f"not there yet: {visible(', '.join(missing))}")
         show_events(cluster, source, events, shown_as, act=act, met=met, length=length)
 
 

@@ -15,6 +15,8 @@ from dyninformer.types import Object
 
 Cell: TypeAlias = Callable[[Object], str]
 
+NOTHING: Final = "<none>"
+"""What kubectl shows where a path finds nothing."""
 _AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 
 
@@ -40,21 +42,27 @@ def table_columns(
     *,
     wide: bool = False,
     with_namespace: bool = False,
+    ages: bool = True,
 ) -> Columns:
     """The columns in which kubectl would show the resource: its own, else name and age.
 
-    ``declared`` are the CRD's. ``wide`` adds those of lower priority.
+    ``declared`` are the CRD's. ``wide`` adds those of lower priority. Without ``ages`` a date is
+    the time itself, for programs.
     """
     own = declared or _BUILTIN.get(gvr.group_resource) or (_AGE,)
     named = [Column("name", _name)]
     if with_namespace:
         named.insert(0, Column("namespace", _namespace))
     chosen = (each for each in own if wide or each.priority == 0)
+    if not ages:
+        chosen = (each._replace(type="string") if each.type == "date" else each for each in chosen)
     return named + [Column(each.name, _maker(each)) for each in chosen]
 
 
-def custom_columns(text: str) -> Columns:
+def custom_columns(text: str, *, nothing: str = NOTHING) -> Columns:
     """What ``-o custom-columns=NAME:.metadata.name,...`` asks for.
+
+    A path that finds nothing makes a cell of ``nothing``.
 
     >>> columns = custom_columns("NAME:.metadata.name,ISSUER:spec.issuerRef.name")
     >>> row(columns, {"metadata": {"name": "shop"}})
@@ -68,7 +76,7 @@ def custom_columns(text: str) -> Columns:
                 f"custom-columns: {part!r} is not HEADING:PATH, as in NAME:.metadata.name"
             )
         custom_column(path, {})  # a path that cannot be read is refused here
-        columns.append(Column(heading, _custom(path)))
+        columns.append(Column(heading, _custom(path, nothing)))
     return columns
 
 
@@ -94,8 +102,12 @@ def _maker(column: PrinterColumn) -> Cell:
     return shown
 
 
-def _custom(path: str) -> Cell:
-    return lambda obj: custom_column(path, obj)
+def _custom(path: str, nothing: str) -> Cell:
+    def shown(obj: Object) -> str:
+        text = custom_column(path, obj)
+        return nothing if text == NOTHING else text
+
+    return shown
 
 
 def _name(obj: Object) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
+from dyninformer.display import kubectl_text
 from dyninformer.display.text import visible, visible_lines
 from dyninformer.jsonpath import JSONPath
 from dyninformer.types import Object, Objects
@@ -18,9 +18,9 @@ def without_managed_fields(obj: Object) -> Object:
 
 
 def as_json(objects: Objects, *, one: bool) -> str:
-    """One object, or a List of several, indented. JSON escapes every control character."""
-    shown: Any = objects[0] if one and objects else _list(objects)
-    return json.dumps(shown, indent=4, ensure_ascii=False).translate(_ESCAPED)
+    """One object, or a List of several, as kubectl has it, with every control character escaped."""
+    shown = objects[0] if one and objects else _list(objects)
+    return kubectl_text.as_json(shown).translate(_ESCAPED)
 
 
 def as_ndjson(obj: Object) -> str:
@@ -29,12 +29,9 @@ def as_ndjson(obj: Object) -> str:
 
 
 def as_yaml(objects: Objects, *, one: bool) -> str:
-    """One object, or a List of several."""
-    import yaml  # noqa: PLC0415 - only this form needs it
-
+    """One object, or a List of several, as kubectl has it."""
     shown = objects[0] if one and objects else _list(objects)
-    text = yaml.dump(shown, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1 << 20)
-    return visible_lines(str(text).rstrip("\n"))
+    return visible_lines(kubectl_text.as_yaml(shown))
 
 
 def as_name(obj: Object, kind: str, group: str) -> str:
@@ -49,19 +46,13 @@ def as_jsonpath(path: JSONPath, objects: Objects, *, one: bool) -> str:
 
 
 def _list(objects: Iterable[Object]) -> Object:
-    return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": list(objects)}
+    return {
+        "apiVersion": "v1",
+        "items": list(objects),
+        "kind": "List",
+        "metadata": {"resourceVersion": ""},
+    }
 
 
 # json leaves DEL and C1 controls as they are; a terminal acts on some of them.
 _ESCAPED = {code: f"\\u{code:04x}" for code in (0x7F, *range(0x80, 0xA0))}
-
-
-def _dumper() -> Any:
-    import yaml  # noqa: PLC0415
-
-    class Dumper(yaml.SafeDumper):
-        def ignore_aliases(self, data: Any) -> bool:
-            del data
-            return True  # a value that stands twice is written twice
-
-    return Dumper

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from dyninformer.display.text import padded, visible, width
 from dyninformer.jsonpath import JSONPath
-from dyninformer.types import Object, Objects
+from dyninformer.types import Object
 
 Cells: TypeAlias = Sequence[str]
 Rank: TypeAlias = tuple[int, float, str]
@@ -107,22 +107,15 @@ def _line(cells: Cells) -> str:
     return f"{','.join(map(csv_cell, cells))}\r"
 
 
-def by_name(objects: Iterable[Object]) -> Objects:
-    """By namespace and name, as the API server lists them."""
-    return sorted(
-        objects, key=lambda obj: (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
-    )
-
-
-def by_path(objects: Iterable[Object], path: str) -> Objects:
-    """By the first value that a path finds: nothing first, then numbers, then text.
+def path_rank(path: str) -> Callable[[Object], Rank]:
+    """A key to sort objects by the first value of a path: nothing first, then numbers, then text.
 
     >>> blocks = [{"spec": {"n": 10}}, {"spec": {"n": 9}}, {"spec": {}}]
-    >>> [obj["spec"] for obj in by_path(blocks, ".spec.n")]
+    >>> [obj["spec"] for obj in sorted(blocks, key=path_rank(".spec.n"))]
     [{}, {'n': 9}, {'n': 10}]
     """
     parsed = JSONPath(path)
-    return sorted(objects, key=lambda obj: _rank(parsed.first(obj)))
+    return lambda obj: _rank(parsed.first(obj))
 
 
 def _rank(value: Any) -> Rank:

@@ -85,6 +85,10 @@ def _split(text: str) -> list[str]:
     return parts
 
 
+COMPARISONS: Final = tuple(_OPERATORS)
+"""What two texts can be compared by, see `compared`."""
+
+
 class Comparison:
     """A path, one of ``!=``, ``<``, ``<=``, ``>``, ``>=``, and a value.
 
@@ -100,7 +104,7 @@ class Comparison:
     False
     """
 
-    __slots__ = ("_compare", "_wanted", "operator", "path", "text")
+    __slots__ = ("_wanted", "operator", "path", "text")
 
     def __init__(self, text: str) -> None:
         path, self.operator, value = divided(text)
@@ -113,7 +117,6 @@ class Comparison:
         self.text = text
         self.path = JSONPath.relaxed(path.strip())
         self._wanted = wanted
-        self._compare = _OPERATORS[self.operator]
 
     def met(self, obj: Any) -> bool:
         """Whether an object, a dict or JSON bytes, meets the condition.
@@ -123,16 +126,24 @@ class Comparison:
         found = _only_value(self.path, obj, self.text)
         if not found:
             return False
-        text = _printed(found[0], self.text)
-        left, right = _worth(text), _worth(self._wanted)
-        if left is not None and right is not None:
-            return self._compare(left, right)
-        if (left is None) != (right is None):
-            return self.operator == "!="
-        return self._compare(text, self._wanted)
+        return compared(_printed(found[0], self.text), self.operator, self._wanted)
 
     def __repr__(self) -> str:
         return f"Comparison({self.text!r})"
+
+
+def compared(found: str, operator: str, wanted: str) -> bool:
+    """Whether two texts compare so: by what they are worth if both are numbers or quantities.
+
+    >>> compared("10", ">", "9"), compared("900Mi", "<", "1Gi"), compared("b", ">", "a")
+    (True, True, True)
+    """
+    left, right = _worth(found), _worth(wanted)
+    if left is not None and right is not None:
+        return _OPERATORS[operator](left, right)
+    if (left is None) != (right is None):
+        return operator == "!="
+    return _OPERATORS[operator](found, wanted)
 
 
 def divided(text: str) -> tuple[str, str, str]:

@@ -147,4 +147,23 @@ def test_a_path_that_does_not_fit_an_object_counts_as_nothing() -> None:
     """An index into what is no list is no failure of the count."""
     tally = Tally([".spec[0]", ".hosts[*]"])
     tally.add({"spec": {"a": 1}, "hosts": ["a", "b"]})
-    assert tally.rows() == [["1", "<none>", "a,b"]]
+    assert tally.rows() == [["1", "<none>", "a"], ["1", "<none>", "b"]]
+
+
+def test_each_value_of_a_list_is_counted(run: Run) -> None:
+    """An object counts once under each of its values."""
+    count = ("count", "cert", "-A", "--no-headers", "--once", "--by", ".spec.dnsNames[*]")
+    rows = sorted(line.split() for line in run(*count).stdout.splitlines())
+    assert len(rows) > 2
+    assert all(len(row) == 2 and "," not in row[1] for row in rows)
+
+
+def test_an_object_that_goes_leaves_each_of_its_groups() -> None:
+    """And is one object less, however many values it had."""
+    shop = {"hosts": ["a", "b"]}
+    tally = Tally([".hosts[*]"])
+    tally.add(shop)
+    tally.add({"hosts": ["b", "b"]})
+    assert tally.total == 2
+    tally.remove(shop)
+    assert (tally.rows(), tally.total) == ([["1", "b"]], 1)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +14,12 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from dyninformer.cli import fetch
+from dyninformer.cli.main import app
 from dyninformer.testing import ApiServer
+from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import HttpStatus
 from tests.cli.conftest import CRDS, Either, Run
 from tests.cli.terminal import running
@@ -115,6 +122,11 @@ def test_a_jsonpath_prints_exactly_what_it_says(run_either: Run) -> None:
         (".spec.issuerRef.name!=letsencrypt", ["mail"]),
         (".spec.dnsNames[*]=smtp.example.com", ["mail"]),
         (".spec.dnsNames[?(@=='shop.example.com')]=shop.example.com", ["shop"]),
+        (".metadata.generation>=1", ["mail", "shop"]),
+        (".metadata.generation<1", []),
+        (".spec.secretName>n", ["shop"]),
+        (".metadata.name<=mail", ["mail"]),
+        (".spec.nothing>0", []),
     ],
 )
 def test_where_selects_on_any_field(run_either: Run, condition: str, names: list[str]) -> None:
@@ -164,11 +176,12 @@ def test_a_spreadsheet_gets_all_columns_that_the_crd_declares(run_either: Run) -
     shown = run_either("get", "cert", "-A", "-o", "csv").stdout
     assert shown.splitlines()[0] == "NAMESPACE,NAME,READY,SECRET,ISSUER,STATUS,AGE"
     assert shown.splitlines()[1].startswith("prod,mail,,mail-tls,internal-ca,,")
-    columns = "csv=N:.metadata.name,H:.spec.dnsNames[*]"
+    assert re.search(r",\d{4}-\d\d-\d\dT[\d:]{8}Z$", shown.splitlines()[1])
+    columns = "csv=N:.metadata.name,X:.spec.nothing,H:.spec.dnsNames[*]"
     assert run_either("get", "cert", "-A", "-o", columns).stdout.splitlines() == [
-        "N,H",
-        'mail,"mail.example.com,smtp.example.com"',
-        "shop,shop.example.com",
+        "N,X,H",
+        'mail,,"mail.example.com,smtp.example.com"',
+        "shop,,shop.example.com",
     ]
 
 
@@ -214,6 +227,130 @@ def test_control_characters_of_the_cluster_are_made_visible(server: ApiServer, r
         server.delete("certificates/evil", "kube-public")
     assert "^[]0;owned^G\\n日本   " in row
     assert heading.index("AGE") == row.index("日本") + 4 + 3  # two characters, four columns
+
+
+def test_type_and_name_are_one_word_or_two(run_either: Run) -> None:
+    """Several objects of several resources, too, as in kubectl."""
+    two = run_either("get", "cert", "shop", "-n", "prod", "-o", "name").stdout
+    assert run_either("get", "cert/shop", "-n", "prod", "-o", "name").stdout == two
+    several = ("cert/shop", "ipamblock/10-0-0-0-26", "cert/mail")
+    assert run_either("get", *several, "-n", "prod", "-o", "name").stdout.splitlines() == [
+        "certificate.cert-manager.io/shop",
+        "certificate.cert-manager.io/mail",
+        "ipamblock.crd.projectcalico.org/10-0-0-0-26",
+    ]
+
+
+def test_a_category_and_a_wildcard_stand_for_several(run_either: Run) -> None:
+    """What has nothing to show is left out."""
+    by_category = run_either("get", "cert-manager", "-A", "-o", "name").stdout.splitlines()
+    assert by_category == ["certificate.cert-manager.io/mail", "certificate.cert-manager.io/shop"]
+    by_wildcard = run_either("get", "*.cert-manager.io", "-A", "-o", "name").stdout.splitlines()
+    assert set(by_category) <= set(by_wildcard)
+    missing = run_either("get", "*.nothing.io")
+    assert (missing.exit_code, missing.stderr) == (2, "error: no resource fits *.nothing.io\n")
+
+
+def test_labels_are_columns(run_either: Run) -> None:
+    """All of them, or those that are named."""
+    shown = cells(run_either("get", "cert", "-n", "prod", "--show-labels").stdout)
+    label = "app.kubernetes.io/name"
+    assert shown[0][-1] == "LABELS"
+    assert [row[-1].split(",")[0] for row in shown[1:]] == [f"{label}=mail", f"{label}=shop"]
+    named = cells(run_either("get", "cert", "-n", "prod", "-L", f"{label},none").stdout)
+    assert named[0][-2:] == ["NAME", "NONE"]
+    assert [row[-1] for row in named[1:]] == ["mail", "shop"]
+
+
+def test_managed_fields_are_shown_when_asked_for(run_either: Run) -> None:
+    """As kubectl's flag has it."""
+    get = ("get", "cert/shop", "-n", "prod", "-o", "json")
+    assert "managedFields" not in json.loads(run_either(*get).stdout)["metadata"]
+    assert (
+        "managedFields" in json.loads(run_either(*get, "--show-managed-fields").stdout)["metadata"]
+    )
+
+
+@pytest.fixture(scope="module")
+def control_plane() -> Iterator[ControlPlane]:
+    """A real server with the examples."""
+    with ControlPlane() as started:
+        started.install(CRDS)
+        yield started
+
+
+@pytest.fixture
+def rules(own: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ApiServer:
+    """A server of a test's own, and a kubeconfig for it."""
+    monkeypatch.setenv("KUBECONFIG", str(own.kubeconfig(tmp_path / "config")))
+    return own
+
+
+@pytest.mark.parametrize("verb", ["list", "get"])
+def test_one_look_needs_no_right_to_watch(rules: ApiServer, tmp_path: Path, verb: str) -> None:
+    """A list for all objects, a get for one: what kubectl needs."""
+    for other in {"list", "get", "watch"} - {verb}:
+        rules.faults.add(HttpStatus(403), resource="certificates", verb=other)
+    words = ["get", "cert", "-n", "prod"] if verb == "list" else ["get", "cert/shop", "-n", "prod"]
+    result = CliRunner().invoke(app, [*words, "-o", "name"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "certificate.cert-manager.io/shop" in result.stdout
+
+
+def test_pages_are_of_one_moment(rules: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first page's moment is forgotten, all is asked for again, once."""
+    monkeypatch.setattr(fetch, "_PAGE", 1)
+    rules.faults.add(HttpStatus(410), resource="certificates", verb="list", skip=1, times=1)
+    result = CliRunner().invoke(app, ["get", "cert", "-n", "prod", "-o", "name"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [line.rpartition("/")[2] for line in result.stdout.splitlines()] == ["mail", "shop"]
+
+
+def test_what_passes_is_asked_again(rules: ApiServer) -> None:
+    """An overloaded server, or one that starts, costs a moment."""
+    rules.faults.add(HttpStatus(503), resource="certificates", verb="list", times=1)
+    result = CliRunner().invoke(app, ["get", "cert", "-n", "prod", "-o", "name"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "shop" in result.stdout
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("certificates", "-A"),
+        ("certificates", "-n", "prod", "-o", "wide"),
+        ("certificates", "-A", "-o", "yaml"),
+        ("certificates", "-A", "-o", "json"),
+        ("certificates,ipamblocks", "-A", "-o", "json"),
+        ("certificate", "shop", "-n", "prod", "-o", "yaml"),
+        ("namespaces",),
+        ("namespaces", "-o", "yaml"),
+        ("namespaces", "--show-labels"),
+        ("crd", "-o", "name"),
+        ("customresourcedefinitions", "-o", "yaml"),
+        ("all", "-A"),
+        ("services", "-A", "-o", "wide"),
+    ],
+    ids=" ".join,
+)
+def test_diff_finds_nothing_between_kubectl_and_get(
+    control_plane: ControlPlane, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Tables, YAML and JSON, of custom and of built-in resources."""
+    kubeconfig = control_plane.kubeconfig(tmp_path / "config")
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    kubectl = Path(os.environ["KUBEBUILDER_ASSETS"], "kubectl")
+    ours, theirs = (
+        subprocess.run(
+            [*command, "get", *words], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for command in ([sys.executable, "-m", "dyninformer.cli.main"], [str(kubectl)])
+    )
+    ages = re.compile(r"\b\d+(?:s|m|m\d+s)(?= |$)", re.MULTILINE)  # a second may pass in between
+    assert ages.sub("AGE", ours).split() == ages.sub("AGE", theirs).split()
+    if "-o" in words and words[-1] in ("yaml", "json", "name"):
+        assert ours == theirs
 
 
 SHOP = "certificates/shop"

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from dyninformer.cli import errors
 from dyninformer.cli.main import COMMANDS
 from tests.cli.conftest import Run
+from tests.documents import ROOT
 
 EXAMPLE = re.compile(r"^\s*\$ dyninformer (.+)$", re.MULTILINE)
 ENDING = (
@@ -97,3 +99,36 @@ def test_a_reader_that_closes_the_pipe_is_no_failure(kubeconfig: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["-n", "prod", "get", "cert"],
+        ["-nprod", "get", "cert"],
+        ["--namespace=prod", "--request-timeout", "20", "get", "cert"],
+    ],
+    ids=str,
+)
+def test_options_of_the_cluster_may_stand_before_the_command(run: Run, args: list[str]) -> None:
+    """As in kubectl, whose users have them in aliases."""
+    result = run(*args, "-o", "name")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == run("get", "cert", "-n", "prod", "-o", "name").stdout != ""
+
+
+def test_messages_advise_what_a_shell_has(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No parameter of Python is named; what is translated is still what the library says."""
+    monkeypatch.setenv("KUBECONFIG", "/nonexistent/config")
+    said = run("get", "cert").stderr
+    assert "give --kubeconfig" in said
+    assert "kubeconfig=" not in said
+    library = [path for path in (ROOT / "dyninformer").rglob("*.py") if "cli" not in path.parts]
+    sources = "".join(path.read_text("utf-8") for path in library)
+    assert [words for words in errors._IN_A_SHELL if words not in sources] == []
+
+
+@pytest.mark.parametrize(("text", "code"), [("20s", 0), ("0.5m", 0), ("soon", 2)])
+def test_a_request_timeout_is_a_duration(run: Run, text: str, code: int) -> None:
+    """As kubectl takes it, or in seconds."""
+    assert run("get", "cert", "-A", "-o", "name", "--request-timeout", text).exit_code == code

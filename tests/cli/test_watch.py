@@ -353,3 +353,24 @@ def test_what_is_refused_does_not_hold_up_the_rest_of_a_wildcard(
         watch.shows("(?s)ADDED.*ADDED")
         watch.shows("ipamblocks.crd.projectcalico.org: .*forbidden", on_stderr=True)
         assert time.monotonic() - begun < 25  # all of it would have taken the time of a sync: 30
+
+
+@pytest.mark.parametrize(
+    "words", [("cert/shop", "cert/later"), ("cert", "shop", "later")], ids=" ".join
+)
+def test_single_objects_are_watched_by_name(
+    server: ApiServer, kubeconfig: Path, words: tuple[str, ...]
+) -> None:
+    """As TYPE/NAME or TYPE NAME; what is not there yet is said, and shown when it comes."""
+    with running(kubeconfig, "watch", *words, "-n", "prod", "-o", "name") as watch:
+        watch.shows("^not there yet: certificates/later\n$", on_stderr=True)
+        watch.shows("^certificate.cert-manager.io/shop\n$")
+        later = server.get("certificates/shop", "prod")
+        later["metadata"] = {"name": "later", "namespace": "prod"}
+        server.patch("certificates/mail", {"metadata": {"labels": {"a": "b"}}}, "prod")
+        server.create(later)
+        try:
+            watch.shows("shop\ncertificate.cert-manager.io/later\n$")
+        finally:
+            server.delete("certificates/later", "prod")
+            server.patch("certificates/mail", {"metadata": {"labels": {"a": None}}}, "prod")

@@ -144,7 +144,7 @@ class Watcher:
 
     def __init__(self, cluster: Cluster, resources: list[str]) -> None:
         self._factory = cluster.factory
-        self._source = EventSource(cluster, resources)
+        self._source = EventSource(cluster, dict.fromkeys(resources, ()))
         self._filter = EventFilter(lambda _: True, initial=False)
         self._notices = ConnectionNotices(cluster.factory.status, self._say)
         self._recent: dict[tuple[GroupVersionResource, str], ShownEvent] = {}
