@@ -100,6 +100,13 @@ class Watch:
         events = [self.event() for _ in range(count)]
         return [(e["type"], e["object"]["metadata"].get("name", "")) for e in events]
 
+    def changes(self, count: int) -> list[tuple[str, str]]:
+        """The same without bookmarks, which a watch that allows them may bring at any moment."""
+        found: list[tuple[str, str]] = []
+        while len(found) < count:
+            found += [each for each in self.take(1) if each[0] != "BOOKMARK"]
+        return found
+
     def rest(self) -> list[Object]:
         """Every event up to the clean end of the stream."""
         events = []
