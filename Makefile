@@ -45,8 +45,8 @@ coverage: $(VENV)/ready
 	$(BIN)/coverage run -m pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report --fail-under=90 > $(VENV)/coverage.txt; ok=$$?; grep "^TOTAL" $(VENV)/coverage.txt; exit $$ok
 
-test-lowest: $(LOWEST)/ready ## run the tests with the lowest versions of the dependencies that are allowed
-	$(LOWEST)/bin/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
+test-lowest: $(LOWEST)/ready ## run the tests that need no real server with the lowest dependencies that are allowed
+	$(LOWEST)/bin/pytest -n $(WORKERS) -m "not soak and not real" --ignore tests/simulation --ignore tests/test_benchmarks.py
 
 test-prereleases: $(PRERELEASES)/ready ## run the tests of connections with the newest pre-releases of urllib3 and kubernetes
 	$(PRERELEASES)/bin/pytest -n $(WORKERS) -m "not soak and not real" $(PYTEST_ARGS) $(PRERELEASE_TESTS)
