@@ -1,4 +1,7 @@
-"""Many objects are made without being walked by the garbage collector (DESIGN 4)."""
+"""Many objects are made without being walked by the garbage collector.
+
+The first two of its thresholds are looked at: since Python 3.14 the third is always 0.
+"""
 
 from __future__ import annotations
 
@@ -40,27 +43,27 @@ def test_the_thresholds_are_as_before_also_after_an_error() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         made_at_once(fail)
-    assert gc.get_threshold() == (700, 10, 10)
+    assert gc.get_threshold()[:2] == (700, 10)
 
 
 def test_one_inside_of_another_leaves_the_thresholds_as_they_were() -> None:
     """So do two threads at a time."""
     assert made_at_once(lambda: made_at_once(lambda: "done")) == "done"
-    assert gc.get_threshold() == (700, 10, 10)
+    assert gc.get_threshold()[:2] == (700, 10)
 
 
 def test_thresholds_that_somebody_sets_meanwhile_stay() -> None:
     """They are not ours to undo."""
     made_at_once(lambda: gc.set_threshold(500, 5, 5))
-    assert gc.get_threshold() == (500, 5, 5)
+    assert gc.get_threshold()[:2] == (500, 5)
 
 
 @pytest.mark.parametrize("first", [0, 10_000_000])
 def test_a_collector_that_waits_longer_is_left_alone(first: int) -> None:
     """0 is for ever."""
     gc.set_threshold(first, 10, 10)
-    assert made_at_once(gc.get_threshold) == (first, 10, 10)
-    assert gc.get_threshold() == (first, 10, 10)
+    assert made_at_once(gc.get_threshold)[:2] == (first, 10)
+    assert gc.get_threshold()[:2] == (first, 10)
 
 
 def test_a_collector_that_is_switched_off_stays_so() -> None:
@@ -79,4 +82,4 @@ def test_a_threshold_that_was_left_raised_is_put_back_by_the_next_call() -> None
     raised = made_at_once(gc.get_threshold)
     gc.set_threshold(*raised)
     made_at_once(list)
-    assert gc.get_threshold() == (700, 10, 10)
+    assert gc.get_threshold()[:2] == (700, 10)
