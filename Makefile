@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 LOWEST := .venv-lowest
 PRERELEASES := .venv-prereleases
 # The tests of what talks to urllib3 and the official client, which move on without us.
-PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_opening.py tests/test_factory.py
+PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_factory.py
 NEWEST_PYTHON := .venv-3.14
 # Every room without what takes a real API server, minutes, or a machine to itself.
 FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/simulation --ignore tests/test_benchmarks.py

@@ -14,6 +14,7 @@ import yaml
 
 import dyninformer
 from dyninformer import testing
+from tests.documents import ROOT
 from tests.public_names import (
     NOT_FOR_IMPORT,
     named,
@@ -112,3 +113,10 @@ def test_what_a_submission_must_pass_is_a_job_of_ci() -> None:
     targets = {each["target"] for each in jobs["steps"]["strategy"]["matrix"]["include"]}
     assert "test-prereleases" in commands
     assert set(commands) <= targets
+
+
+def test_what_the_commands_run_is_there() -> None:
+    """A test that is renamed or merged is renamed in the Makefile, too."""
+    named = set(re.findall(r"\btests/[\w./]+", (ROOT / "Makefile").read_text(encoding="utf-8")))
+    assert len(named) > 5
+    assert [place for place in sorted(named) if not (ROOT / place).exists()] == []
