@@ -103,13 +103,8 @@ def _read_all(paths: list[Path], skipped: Skipped) -> list[Manifest]:
     """What can be read, with a bar on a terminal: a must-gather takes its time."""
     every = list(files(paths, skipped.add))
     console = canvas(sys.stderr)
-    shown = track(
-        every,
-        "reading",
-        console=console,
-        transient=True,
-        disable=console is None,
-    )
+    # Not by ``disable=``: rich 14.2 then prints an empty line to stdout.
+    shown = every if console is None else track(every, "reading", console=console, transient=True)
     return [each for path in shown for each in manifests(path, skipped.add)]
 
 
