@@ -231,7 +231,7 @@ def watched(cluster: Cluster, words: Sequence[str]) -> dict[str, list[str]]:
 
     Words behind the first are names where none of them is a resource.
     """
-    if any(named_objects([word])[resource] for word in words for resource in named_objects([word])):
+    if any(names for word in words for names in named_objects([word]).values()):
         return named_objects(words)
     first, *others = words
     unknown = [word for word in others if not _may_be_resource(cluster, word)]

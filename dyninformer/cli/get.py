@@ -153,12 +153,13 @@ def _print_once(fetch: Fetch, query: _Query) -> Lines:
             wanted.setdefault(each, []).extend(names)
     if form.kind == "csv" and not form.argument and len(wanted) > 1:
         raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
-    tabular = form.is_table
-    whole = not tabular or query.where is not None or query.sort_by is not None
+    whole = not form.is_table or query.where is not None or query.sort_by is not None
     parts: list[Part] = []
     missing: Lines = []
     for resource, names in wanted.items():
-        answer = fetch.answer(resource, list(dict.fromkeys(names)), table=tabular, whole=whole)
+        answer = fetch.answer(
+            resource, list(dict.fromkeys(names)), table=form.is_table, whole=whole
+        )
         parts.append(Part(resource, _chosen(answer, query)))
         missing += [
             f'error: {resource.group_resource} "{visible(name)}" not found'

@@ -48,8 +48,6 @@ _SPECIAL: Final = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd
 _UNREADABLE: Final = re.compile(
     r"[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]|[\"\\]"
 )
-_BREAK_BEFORE_SPACE: Final = re.compile("\n ")
-_SPACE_BEFORE_BREAK: Final = re.compile(" \n")
 _ESCAPES: Final = {
     "\0": "\\0", "\a": "\\a", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\v": "\\v", "\f": "\\f",
     "\r": "\\r", "\x1b": "\\e", '"': '\\"', "\\": "\\\\", "\x85": "\\N", "\xa0": "\\_",
@@ -198,7 +196,7 @@ def _string(lines: list[str], lead: str, value: str, indent: int) -> None:
     if len(lead) + len(text) <= _WIDTH or " " not in text:
         lines.append(lead + text)
         return
-    lines.extend(_folded(lead, value, text, style, indent))
+    lines.extend(_folded(lead, text, style, indent))
 
 
 _CACHED: Final = 200
@@ -273,9 +271,8 @@ def _literal_header(text: str) -> str:
     return f"|{hint}+" if text == "\n" or text.endswith("\n\n") else f"|{hint}"
 
 
-def _folded(lead: str, value: str, text: str, style: Style, indent: int) -> Iterable[str]:
+def _folded(lead: str, text: str, style: Style, indent: int) -> Iterable[str]:
     """The lines of a long scalar: each ends at the first single space behind the width."""
-    del value
     margin = " " * indent
     line = lead
     last = len(text) - 1
