@@ -32,6 +32,7 @@ lint: $(VENV)/ready
 
 typecheck: $(VENV)/ready
 	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 rooms: $(VENV)/ready
 	$(BIN)/lint-imports
@@ -86,7 +87,7 @@ endef
 $(VENV)/ready: setup.cfg pyproject.toml
 	$(new-venv)
 	@echo "Installing into $(@D) ..."
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,pyright]'
 	@touch $@
 
 $(LOWEST)/ready: setup.cfg pyproject.toml tests/lowest_versions.py

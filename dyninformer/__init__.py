@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dyninformer.jsonpath import JSONPath, compound, jsonpath_index
     from dyninformer.lister import GenericLister, GenericNamespaceLister
     from dyninformer.metrics import Metrics
-    from dyninformer.options import DROP, Drop, ListOptions, ResourceOptions
+    from dyninformer.options import DROP, Drop, ListOptions, ResourceOptions, ResourceOptionsDict
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.transforms import strip
     from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
@@ -86,6 +86,7 @@ __all__ = [
     "Registration",
     "ResolvedResource",
     "ResourceOptions",
+    "ResourceOptionsDict",
     "SelectorError",
     "SharedIndexInformer",
     "StoppedError",
@@ -143,6 +144,7 @@ _HOMES = {
     "DROP": "options",
     "ListOptions": "options",
     "ResourceOptions": "options",
+    "ResourceOptionsDict": "options",
     "GroupVersionResource": "resource",
     "JSONPath": "jsonpath",
     "compound": "jsonpath",

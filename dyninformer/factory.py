@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self, TypeAlias, Unpack
 
 from dyninformer.discovery import Discovery
 from dyninformer.errors import CacheSyncError, OptionsConflictError, StoppedError
@@ -24,6 +24,7 @@ from dyninformer.options import (
     ListOptions,
     Namespaces,
     ResourceOptions,
+    ResourceOptionsDict,
     Transform,
     checked_resync,
     options_from,
@@ -65,6 +66,12 @@ class DynamicSharedInformerFactory:
     ``client`` is a kubernetes DynamicClient or ApiClient, which stays as it is; without
     one, the kubeconfig or the pod's service account is used. Nothing is asked of the
     network before it must be. Every method may be called from any thread.
+
+    ``namespace`` is one to watch, or several; None is all of them. ``resync`` is the period, in
+    seconds, at which handlers are told all objects again, 0 for never. ``tweak_list_options``
+    changes the `ListOptions` of each informer when it starts. ``transform`` changes each object
+    before it is held. ``resources`` has `ResourceOptions` for single resources, which go before
+    these; ``metrics`` is what counts, such as ``dyninformer.metrics.PrometheusMetrics()``.
     """
 
     def __init__(
@@ -108,14 +115,20 @@ class DynamicSharedInformerFactory:
 
     # -- informers -----------------------------------------------------------------------
 
-    def for_resource(self, resource: Resource, **options: Any) -> GenericInformer:
+    def for_resource(
+        self, resource: Resource, **options: Unpack[ResourceOptionsDict]
+    ) -> GenericInformer:
         """The informer of a resource; the same one for every caller (S1).
 
         ``resource`` is a GroupVersionResource or any spelling of one. A full spelling
         asks the network nothing; ``"cert"``, ``"Certificate"`` or
-        ``"certificates.cert-manager.io"`` ask the server at once. ``options`` are those
-        of `ResourceOptions`; other ones than before are an OptionsConflictError, but
-        indexers are added.
+        ``"certificates.cert-manager.io"`` ask the server at once.
+
+        ``options`` are those of `ResourceOptions`: ``namespaces`` (None is the factory's, ``""``
+        all), ``label_selector``, ``field_selector``, ``transform``, ``resync``,
+        ``metadata_only``, ``indexers`` (by name), ``page_size`` (of a list), ``watch_list``
+        (False: no streaming lists), ``compress`` (False: entries stay plain JSON). Other ones
+        than before are an OptionsConflictError, but indexers are added.
 
         It stays until it is removed, even if a follower brought it first and is closed.
         """
@@ -193,13 +206,16 @@ class DynamicSharedInformerFactory:
         return found is None or found.informer.stop(timeout)
 
     def follow(
-        self, *patterns: str, on_event: Callable[[Event], object] | None = None, **options: Any
+        self,
+        *patterns: str,
+        on_event: Callable[[Event], object] | None = None,
+        **options: Unpack[ResourceOptionsDict],
     ) -> Follower:
         """Keep an informer per resource that matches, as CRDs come and go.
 
         Patterns are shell wildcards over ``plural.group``, ``"*.cert-manager.io"``.
         ``on_event`` hears the events of all, told apart by ``event.gvr``. ``options`` are
-        those of `ResourceOptions`.
+        those of `for_resource`.
         """
         asked = options_from(options)
         self._check_running()
@@ -403,12 +419,14 @@ def open_informer(
     namespace: Namespaces | None = None,
     timeout: float | None = 30,
     metrics: Metrics | None = None,
-    **options: Any,
+    **options: Unpack[ResourceOptionsDict],
 ) -> OpenInformer:
     """One resource, started and synced: for scripts and notebooks.
 
-    ``options`` are those of `ResourceOptions`. CacheSyncError after ``timeout`` seconds
-    says why it did not sync. Close it, or use it in a ``with``.
+    ``resource`` is any spelling. ``namespace`` is one to watch, or several; None is all of them.
+    ``options`` are those of `DynamicSharedInformerFactory.for_resource`, the rest is the factory's.
+    CacheSyncError after ``timeout`` seconds says why it did not sync. Close it, or use it in a
+    ``with``.
 
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final
+from difflib import get_close_matches
+from typing import Any, Final, TypedDict
 
 from dyninformer.resource import DNS_LABEL
 from dyninformer.types import Object
@@ -100,6 +101,47 @@ def checked_namespaces(given: Namespaces | None) -> tuple[str, ...] | None:
     return names
 
 
+class ResourceOptionsDict(TypedDict, total=False):
+    """The options of one resource by name: those of `ResourceOptions`, for type checkers.
+
+    ``for_resource``, ``follow`` and ``open_informer`` take them; so can a function of yours.
+
+    >>> from typing import Unpack
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> def names(resource: str, client: object, **options: Unpack[ResourceOptionsDict]) -> list:
+    ...     with open_informer(resource, client=client, **options) as found:
+    ...         return found.lister.keys()
+    >>> with ApiServer() as server:
+    ...     names("v1/namespaces", server.client(), field_selector="metadata.name=default")
+    ['default']
+    """
+
+    namespaces: Namespaces | None
+    """One namespace to watch, or several; ``""`` is all of them. None is the factory's, and that
+    is all unless it was given one."""
+    label_selector: str | None
+    """Only objects with such labels, as ``kubectl get -l``: ``"app=shop,tier in (web,api)"``."""
+    field_selector: str | None
+    """Only objects with such fields, as ``--field-selector``: ``"spec.nodeName=worker-1"``. The
+    server decides which fields it knows; ``lister.list(field_selector=...)`` knows all."""
+    transform: Transform | None
+    """Runs once per received object, before the cache: returns what to keep, or DROP."""
+    resync: float | None
+    """The period, in seconds, at which handlers are told all objects again; 0 is never."""
+    metadata_only: bool | None
+    """Ask for metadata alone: a fraction of the bytes, where spec and status do not matter."""
+    indexers: Mapping[str, IndexFunction]
+    """Indexes by name, for ``lister.by_index``: each a JSONPath, ``compound(path, path)``, or a
+    function from an object to the texts it is found under."""
+    page_size: int | None
+    """Objects per page of a list, 500 unless given. Of no effect on a streaming list."""
+    watch_list: bool | None
+    """False never asks for a streaming list, which newer servers have, but lists in pages."""
+    compress: bool | None
+    """False keeps entries as plain JSON: more memory, a little less CPU."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ResourceOptions:
     """The options of one resource. None leaves an option to the factory.
@@ -109,9 +151,13 @@ class ResourceOptions:
     """
 
     namespaces: Namespaces | None = None
-    """One namespace or several; ``""`` is all."""
+    """One namespace to watch, or several; ``""`` is all of them. None is the factory's, and that
+    is all unless it was given one."""
     label_selector: str | None = None
+    """Only objects with such labels, as ``kubectl get -l``: ``"app=shop,tier in (web,api)"``."""
     field_selector: str | None = None
+    """Only objects with such fields, as ``--field-selector``: ``"spec.nodeName=worker-1"``. The
+    server decides which fields it knows; ``lister.list(field_selector=...)`` knows all."""
     transform: Transform | None = None
     """Runs once per received object, before the cache: returns what to keep, or DROP."""
     resync: float | None = None
@@ -119,10 +165,12 @@ class ResourceOptions:
     metadata_only: bool | None = None
     """Ask for metadata alone: a fraction of the bytes, where spec and status do not matter."""
     indexers: Mapping[str, IndexFunction] = field(default_factory=dict)
+    """Indexes by name, for ``lister.by_index``: each a JSONPath, ``compound(path, path)``, or a
+    function from an object to the texts it is found under."""
     page_size: int | None = None
-    """Objects per page of a list."""
+    """Objects per page of a list, 500 unless given. Of no effect on a streaming list."""
     watch_list: bool | None = None
-    """False never asks for a streaming list."""
+    """False never asks for a streaming list, which newer servers have, but lists in pages."""
     compress: bool | None = None
     """False keeps entries as plain JSON: more memory, a little less CPU."""
 
@@ -183,9 +231,11 @@ _MEANT: Final = ResourceOptions(
 
 
 def options_from(given: Mapping[str, Any]) -> ResourceOptions:
-    """The options that were given by name; TypeError names those that do not exist."""
+    """The options that were given by name; TypeError names one that does not exist."""
     known = [each.name for each in fields(ResourceOptions)]
-    wrong = [name for name in given if name not in known]
-    if wrong:
-        raise TypeError(f"no option {', '.join(wrong)}: a resource has {', '.join(known)}")
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise TypeError(f"no option {name!r}: a resource has {', '.join(known)}{meant}")
     return ResourceOptions(**given)

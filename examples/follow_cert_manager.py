@@ -27,7 +27,7 @@ def show(event: Event) -> None:
 
 def main() -> None:
     """Follow until the time is over, and say what was followed."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "patterns", nargs="*", default=["*.cert-manager.io"], help="of plural.group, as in a shell"
     )

@@ -52,7 +52,7 @@ def show_policy(event: Event) -> None:
 
 def main() -> None:
     """Watch both until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--namespace", default="", help="of the policies; all if left out")
     parser.add_argument("--selector", default="", help="label selector of the policies")
     parser.add_argument("--block-selector", default="", help="label selector of the blocks")

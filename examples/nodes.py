@@ -53,7 +53,7 @@ def on_delete(node: dict[str, Any]) -> None:
 
 def main() -> None:
     """Watch nodes until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, help="how long to watch; until Ctrl-C if left out")
     arguments = parser.parse_args()
 

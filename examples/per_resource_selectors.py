@@ -63,7 +63,7 @@ def show(event: Event) -> None:
 
 def main() -> None:
     """Show what is there, and what changes until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--namespaces", default="default", help="with commas between them")
     parser.add_argument("--issuer", default="letsencrypt", help="whose certificates")
     parser.add_argument("--seconds", type=float, help="how long to watch; until Ctrl-C if left out")

@@ -37,7 +37,7 @@ def show(statefulsets: Lister, pods: Lister) -> None:
 
 def main() -> None:
     """Show once, or again and again."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--namespace", help="one namespace instead of all")
     parser.add_argument("--every", type=float, metavar="SECONDS", help="show again so often")
     arguments = parser.parse_args()

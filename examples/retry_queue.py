@@ -75,7 +75,7 @@ def reconcile(key: str, certificate: dict[str, Any] | None) -> None:
 
 def main() -> None:
     """Work until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--namespace", help="one namespace instead of all")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="how long to work")
     arguments = parser.parse_args()

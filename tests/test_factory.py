@@ -223,8 +223,8 @@ def test_an_option_that_does_not_exist_is_refused_by_name(
     factory: DynamicSharedInformerFactory,
 ) -> None:
     """And those that do are listed."""
-    with pytest.raises(TypeError, match=r"no option selector: .*label_selector"):
-        factory.for_resource(CERTIFICATES, selector="a=b")
+    with pytest.raises(TypeError, match=r"no option 'selector': .*label_selector"):
+        factory.for_resource(CERTIFICATES, selector="a=b")  # type: ignore[call-arg]
 
 
 def test_an_informer_can_be_made_by_the_caller(

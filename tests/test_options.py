@@ -2,11 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+import ast
+import inspect
+from dataclasses import fields
+from typing import Any, get_type_hints
 
 import pytest
 
-from dyninformer.options import DROP, ListOptions, ResourceOptions
+from dyninformer.options import (
+    DROP,
+    ListOptions,
+    ResourceOptions,
+    ResourceOptionsDict,
+    options_from,
+)
+
+
+def described(options: type) -> dict[str, str]:
+    """The docstring below each option of a class."""
+    [definition] = ast.parse(inspect.getsource(options)).body
+    assert isinstance(definition, ast.ClassDef)
+    found, option = {}, ""
+    for statement in definition.body:
+        if isinstance(statement, ast.AnnAssign):
+            option = ast.unparse(statement.target)
+        elif isinstance(statement, ast.Expr) and option:
+            found[option] = ast.unparse(statement)
+    return found
+
+
+def test_options_by_name_are_the_options() -> None:
+    """What type checkers and editors see of a call is the dataclass: names, types, docstrings."""
+    assert list(ResourceOptionsDict.__annotations__) == [e.name for e in fields(ResourceOptions)]
+    assert get_type_hints(ResourceOptionsDict) == get_type_hints(ResourceOptions)
+    assert described(ResourceOptionsDict) == described(ResourceOptions)
+    assert set(described(ResourceOptions)) == set(ResourceOptionsDict.__annotations__)
+    assert not ResourceOptionsDict.__required_keys__
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("indexer", "indexers"), ("label_selectors", "label_selector")]
+)
+def test_an_option_that_does_not_exist_is_named_with_the_likely_one(wrong: str, meant: str) -> None:
+    """For those who run no type checker."""
+    with pytest.raises(TypeError, match=rf"no option '{wrong}': .*did you mean {meant}\?"):
+        options_from({wrong: "x"})
 
 
 def test_namespaces_are_kept_once_and_in_order() -> None:

@@ -1,0 +1,110 @@
+"""Right and wrong calls, as type checkers see them; nothing here is run.
+
+mypy and pyright find every right call right. A wrong one says what each of them calls it, and
+both complain if it is no error: a mistake that is no longer found is one here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Unpack
+
+from dyninformer import (
+    DROP,
+    Drop,
+    DynamicSharedInformerFactory,
+    Event,
+    GenericInformer,
+    GroupVersionResource,
+    OpenInformer,
+    ResourceOptions,
+    ResourceOptionsDict,
+    compound,
+    jsonpath_index,
+    open_informer,
+    strip,
+)
+
+PODS = GroupVersionResource("", "v1", "pods")
+
+
+def by_image(pod: dict[str, Any]) -> Iterable[str]:
+    """An index function of a user's."""
+    return [container["image"] for container in pod["spec"]["containers"]]
+
+
+def without_finished(pod: dict[str, Any]) -> dict[str, Any] | Drop:
+    """A transform of a user's."""
+    return DROP if pod["status"]["phase"] == "Succeeded" else pod
+
+
+def hear(event: Event) -> None:
+    """A handler of a user's."""
+
+
+def right(factory: DynamicSharedInformerFactory) -> None:
+    """Each option, with each type that it takes."""
+    factory.for_resource(PODS)
+    found: GenericInformer = factory.for_resource(
+        "pods",
+        namespaces=["prod", "dev"],
+        label_selector="app=shop",
+        field_selector="spec.nodeName=worker-1",
+        transform=without_finished,
+        resync=30,
+        metadata_only=False,
+        indexers={
+            "node": "{.spec.nodeName}",
+            "image": by_image,
+            "phase": jsonpath_index(".status.phase"),
+            "place": compound(".metadata.namespace", ".spec.nodeName"),
+        },
+        page_size=100,
+        watch_list=False,
+        compress=False,
+    )
+    found.lister.by_index("node", "worker-1")
+    factory.for_resource("pods", namespaces="prod", transform=strip("metadata.managedFields"))
+    factory.for_resource("pods", namespaces=None, label_selector=None, resync=None)
+    factory.follow("*.cert-manager.io", on_event=hear, metadata_only=True)
+    opened: OpenInformer = open_informer(
+        PODS, namespace="prod", timeout=5, indexers={"node": ".spec.nodeName"}, compress=True
+    )
+    opened.close()
+    DynamicSharedInformerFactory(resources={PODS: ResourceOptions(page_size=10)})
+
+
+def handed_on(factory: DynamicSharedInformerFactory, **options: Unpack[ResourceOptionsDict]) -> int:
+    """A user's own function takes the same options."""
+    return len(factory.for_resource(PODS, **options).lister)
+
+
+def handed_on_wrong(factory: DynamicSharedInformerFactory) -> None:
+    """And its callers are told."""
+    handed_on(factory, page_size=10)
+    handed_on(factory, size=10)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+def options_that_do_not_exist(factory: DynamicSharedInformerFactory) -> None:
+    """A letter too many or too few."""
+    factory.for_resource(PODS, indexer={"node": ".spec.nodeName"})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    factory.for_resource(PODS, label_selectors="app=shop")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    factory.for_resource(PODS, namespace="prod")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    factory.follow("*.cert-manager.io", label_selectors="app=shop")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    open_informer("pods", indexer={"node": ".spec.nodeName"})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    ResourceOptions(indexer={"node": ".spec.nodeName"})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+def options_of_another_type(factory: DynamicSharedInformerFactory) -> None:
+    """A list for a mapping, a text for a bool, and so on."""
+    factory.for_resource(PODS, indexers=[".spec.nodeName"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    factory.for_resource(PODS, indexers={"node": 1})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+    factory.for_resource(PODS, metadata_only="yes")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    factory.for_resource(PODS, page_size="all")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    factory.for_resource(PODS, transform="strip")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    factory.for_resource(("", "v1", "pods"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    factory.follow("*.cert-manager.io", on_event=by_image)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    factory.follow("*.cert-manager.io", compress=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    open_informer("pods", indexers=[".spec.nodeName"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    open_informer(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    open_informer("pods", namespaces=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
