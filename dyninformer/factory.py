@@ -30,7 +30,7 @@ from dyninformer.options import (
     options_from,
 )
 from dyninformer.resource import GroupVersionResource
-from dyninformer.threads import Deadline, Flag, in_forked_child, runs_for
+from dyninformer.threads import Deadline, Flag, Waiting, in_forked_child, runs_for, waited
 from dyninformer.types import Names
 from dyninformer.watching.status import InformerStatus
 
@@ -173,6 +173,10 @@ class DynamicSharedInformerFactory:
 
         An informer that was stopped by itself before it had synced never will: it is left out.
         """
+        return waited(self.until_caches_synced(timeout))
+
+    def until_caches_synced(self, timeout: float | None) -> Waiting[SyncResult]:
+        """`wait_for_cache_sync`, for a thread or a loop to carry out. Not for import."""
         deadline = Deadline(timeout)
         started = [
             each
@@ -180,14 +184,18 @@ class DynamicSharedInformerFactory:
             if each.informer.is_started() and (self._stopped.is_set() or _may_sync(each.informer))
         ]
         for each in started:
-            each.informer.wait_synced(deadline.left)
+            yield from each.informer.until_synced(deadline.left)
         return SyncResult((each.gvr, each.informer.has_synced()) for each in started)
 
     def sync(self, timeout: float | None = None) -> SyncResult:
         """Start, and wait for all. CacheSyncError says why, for each that did not sync."""
         self.start()
+        return waited(self.until_synced(timeout))
+
+    def until_synced(self, timeout: float | None) -> Waiting[SyncResult]:
+        """`sync` after the start, for a thread or a loop to carry out. Not for import."""
         begun = time.monotonic()
-        result = self.wait_for_cache_sync(timeout)
+        result = yield from self.until_caches_synced(timeout)
         if not result:
             raise _sync_error(result, self.status(), time.monotonic() - begun)
         return result

@@ -33,9 +33,17 @@ from dyninformer.options import (
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec
 from dyninformer.store.store import Store as Cache
-from dyninformer.threads import Bell, Deadline, in_forked_child, runs_for
+from dyninformer.threads import (
+    Bell,
+    Deadline,
+    Pause,
+    Waiting,
+    in_forked_child,
+    runs_for,
+    waited,
+)
 from dyninformer.types import Names, Object
-from dyninformer.waiting import Condition, Written, wait_for, wait_for_version
+from dyninformer.waiting import Condition, Written, until_met, until_seen
 from dyninformer.watching.client import Source
 from dyninformer.watching.crds import CrdWatch
 from dyninformer.watching.reflector import Reflector
@@ -242,8 +250,12 @@ class SharedIndexInformer:
 
     def wait_synced(self, timeout: float | None = None) -> bool:
         """Wait for `has_synced`; False at the timeout, or when it stops before."""
+        return waited(self.until_synced(timeout))
+
+    def until_synced(self, timeout: float | None) -> Waiting[bool]:
+        """`wait_synced`, for a thread or a loop to carry out. Not for import."""
         reflectors = self._reflectors
-        reflectors.wait_until(lambda: reflectors.synced or reflectors.stopped, timeout)
+        yield reflectors.pause(lambda: reflectors.synced or reflectors.stopped, Deadline(timeout))
         return reflectors.synced
 
     def last_sync_resource_version(self) -> str:
@@ -278,7 +290,14 @@ class SharedIndexInformer:
         there never was one; another object of the same name, with another uid, is a deletion.
         WaitTimeoutError holds the last state.
         """
-        return wait_for(self, condition, name=name, namespace=namespace, timeout=timeout)
+        return waited(self.until_met(condition, name, namespace, timeout))
+
+    def until_met(
+        self, condition: Condition, name: str, namespace: str | None, timeout: float | None
+    ) -> Waiting[Object]:
+        """`wait_for`, for a thread or a loop to carry out. Not for import."""
+        key = f"{namespace}/{name}" if namespace else name
+        return until_met(self, self._dispatcher.watch(key), condition, timeout)
 
     def wait_for_version(
         self, written: Written, timeout: float | None = None, *, namespace: str | None = None
@@ -289,7 +308,13 @@ class SharedIndexInformer:
         resourceVersion. Of several namespaces each has a stream of its own: the one that the
         object is in decides, or ``namespace``; a version alone waits for all of them.
         """
-        wait_for_version(self, self._reflectors, written, timeout, namespace)
+        waited(self.until_seen(written, timeout, namespace))
+
+    def until_seen(
+        self, written: Written, timeout: float | None, namespace: str | None
+    ) -> Waiting[None]:
+        """`wait_for_version`, for a thread or a loop to carry out. Not for import."""
+        return until_seen(self, self._reflectors, written, timeout, namespace)
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"
@@ -392,9 +417,9 @@ class Reflectors:
             f"reflector {each.scope}" for each in self._reflectors if not each.join(deadline.left)
         ]
 
-    def wait_until(self, condition: Callable[[], bool], timeout: float | None) -> bool:
-        """Wait for a condition that depends on their state; False if it is not met in time."""
-        return self._changed.wait_for(condition, timeout)
+    def pause(self, condition: Callable[[], bool], deadline: Deadline) -> Pause:
+        """Until a condition that depends on their state is met."""
+        return Pause(self._changed, condition, deadline)
 
     def last_version(self, namespace: str | None = None) -> str:
         """The newest version that was seen of a namespace, "" before its first state is held.

@@ -1,6 +1,7 @@
 """Threads, waits and deadlines that an interrupt or a fork leaves whole.
 
 - Waits that an interrupt ends, without leaving a lock taken (S23): `Bell`, `Flag`, `Deadline`.
+- Waits that are described, for a thread or an event loop to carry out: `Waiting`, `waited`.
 - Threads that know whose code they run, so that stopping never waits for itself (S11):
   `OwnThread`, `spawn`, `runs_for`.
 - What a forked child is left with, where no other thread lives (S22): `in_forked_child`,
@@ -14,9 +15,9 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 T = TypeVar("T")
@@ -65,6 +66,13 @@ class Deadline:
         return self._until is not None and time.monotonic() >= self._until
 
 
+class Sleeper(Protocol):
+    """What waits at a bell: the lock that a thread sleeps on, or what stands for an event loop."""
+
+    def release(self) -> object:
+        """Wake it. It must take no lock of this package, and wait for nobody."""
+
+
 class Bell:
     """Wakes every thread that waits for a condition to become true. Any thread may call it.
 
@@ -73,7 +81,16 @@ class Bell:
     """
 
     def __init__(self) -> None:
-        self._sleepers: deque[threading.Lock] = deque()
+        self._sleepers: deque[Sleeper] = deque()
+
+    def add(self, sleeper: Sleeper) -> None:
+        """Have it woken by the next ring, once. It must look at its condition after this."""
+        self._sleepers.append(sleeper)
+
+    def discard(self, sleeper: Sleeper) -> None:
+        """Do not wake it, if it was not woken yet."""
+        with suppress(ValueError):
+            self._sleepers.remove(sleeper)
 
     def ring(self) -> None:
         """Have all that wait look again."""
@@ -94,15 +111,14 @@ class Bell:
             sleeper = threading.Lock()
             sleeper.acquire()
             try:
-                self._sleepers.append(sleeper)
+                self.add(sleeper)
                 # Looked at again: it may have come true before there was anybody to wake.
                 if condition():
                     return True
                 if not sleeper.acquire(timeout=lock_timeout(deadline.left)):
                     return condition()
             finally:
-                with suppress(ValueError):  # it was woken
-                    self._sleepers.remove(sleeper)
+                self.discard(sleeper)
         return True
 
 
@@ -110,7 +126,8 @@ class Flag:
     """A `threading.Event` whose waits an interrupt can end at any point."""
 
     def __init__(self) -> None:
-        self._bell = Bell()
+        self.bell = Bell()
+        """Rings when it is set."""
         self._set = False
 
     def is_set(self) -> bool:
@@ -120,7 +137,7 @@ class Flag:
     def set(self) -> None:
         """Wake all threads that wait; from now on a wait returns at once."""
         self._set = True
-        self._bell.ring()
+        self.bell.ring()
 
     def clear(self) -> None:
         """From now on a wait lasts until the next `set`."""
@@ -128,7 +145,44 @@ class Flag:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is set; False if it is not at the timeout."""
-        return self._bell.wait_for(self.is_set, timeout)
+        return self.bell.wait_for(self.is_set, timeout)
+
+
+class Pause(NamedTuple):
+    """One stretch of a wait: until the condition is true, as looked at after each ring.
+
+    Not for import.
+    """
+
+    bell: Bell
+    condition: Callable[[], bool]
+    deadline: Deadline
+
+
+Waiting: TypeAlias = Generator[Pause, bool, T]
+"""A wait without a thread: it says what to pause for, is told whether that came true in time, and
+returns what was waited for. `waited` carries it out in a thread, `dyninformer.aio` in a loop."""
+
+
+def waited(waiting: Waiting[T]) -> T:
+    """Carry out a wait in this thread.
+
+    >>> flag = Flag()
+    >>> def until_set() -> Waiting[str]:
+    ...     return "set" if (yield Pause(flag.bell, flag.is_set, Deadline(0))) else "not set"
+    >>> waited(until_set())
+    'not set'
+    """
+    try:
+        pause = next(waiting)
+        while True:
+            bell, condition, deadline = pause
+            pause = waiting.send(bell.wait_for(condition, deadline.left))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        waiting.close()
 
 
 # -- threads -----------------------------------------------------------------------------

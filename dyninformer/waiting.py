@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from dyninformer.delivery.events import Event
-from dyninformer.delivery.stream import EventStream
+from dyninformer.delivery.key_watch import KeyWatch
 from dyninformer.errors import JSONPathError, StoppedError, WaitTimeoutError
 from dyninformer.jsonpath.comparisons import Comparison, PathCondition, divided
 from dyninformer.store import versions
-from dyninformer.threads import Deadline
+from dyninformer.threads import Deadline, Pause, Waiting
 from dyninformer.types import Object
 
 if TYPE_CHECKING:
@@ -28,41 +27,40 @@ class HasDict(Protocol):
         """It as a dict."""
 
 
-def wait_for(
+def until_met(
     informer: SharedIndexInformer,
+    watch: KeyWatch,
     condition: Condition,
-    *,
-    name: str,
-    namespace: str | None,
     timeout: float | None,
-) -> Object:
-    """See `SharedIndexInformer.wait_for`."""
+) -> Waiting[Object]:
+    """See `SharedIndexInformer.wait_for`. ``watch`` is of the object's key, and not yet open."""
     met = met_when(condition)
-    key = f"{namespace}/{name}" if namespace else name
     deadline = Deadline(timeout)
     last: Object | None = None
-    # Subscribed before the first look, so that nothing is missed in between.
-    with informer.events(initial=False, coalesce=True) as stream:
-        _until_synced(informer, deadline, f"waiting for {key}")
+    try:
+        watch.open()  # before the first look, so that nothing is missed in between
+        yield from _until_synced(informer, deadline, f"waiting for {watch.key}")
         while True:
-            obj = informer.store.get_by_key(key)
+            event = watch.take()
+            obj = informer.store.get_by_key(watch.key)
             if met(obj):
                 return obj if obj is not None else last or {}
+            if event is not None and event.recreated and met(None):
+                return event.old or {}  # deleted, and there is another one by now
             last = obj or last
-            event = _next_event(key, stream, deadline)
-            if event is None:
-                raise _not_met(informer, key, condition, last, met.found(obj))
-            if event.recreated and met(None):  # deleted, and there is another one by now
-                return event.old or {}
+            if not (yield Pause(watch.bell, watch.has_news, deadline)) or watch.closed:
+                raise _not_met(informer, watch.key, condition, last, met.found(obj))
+    finally:
+        watch.close()
 
 
-def wait_for_version(
+def until_seen(
     informer: SharedIndexInformer,
     reflectors: Reflectors,
     written: Written,
     timeout: float | None,
     namespace: str | None,
-) -> None:
+) -> Waiting[None]:
     """See `SharedIndexInformer.wait_for_version`."""
     version, of = (written, None) if isinstance(written, str) else _version_of(written)
     where = of if namespace is None else namespace
@@ -71,7 +69,7 @@ def wait_for_version(
         seen = reflectors.last_version(where)
         return seen == version or versions.older(version, seen)
 
-    reflectors.wait_until(lambda: informer.is_stopped() or has_seen(), timeout)
+    yield reflectors.pause(lambda: informer.is_stopped() or has_seen(), Deadline(timeout))
     if has_seen():
         return
     if informer.is_stopped():
@@ -107,8 +105,8 @@ def _version_of(written: object) -> tuple[str, str]:
     )
 
 
-def _until_synced(informer: SharedIndexInformer, deadline: Deadline, what: str) -> None:
-    if informer.wait_synced(deadline.left):
+def _until_synced(informer: SharedIndexInformer, deadline: Deadline, what: str) -> Waiting[None]:
+    if (yield from informer.until_synced(deadline.left)):
         return
     if informer.is_stopped():
         raise StoppedError(f"{what}: the informer of {informer.gvr} has stopped")
@@ -118,14 +116,6 @@ def _until_synced(informer: SharedIndexInformer, deadline: Deadline, what: str) 
         f"{status.reason or f'It is {status.state}.'}",
         None,
     )
-
-
-def _next_event(key: str, stream: EventStream, deadline: Deadline) -> Event | None:
-    """Wait for the next event of a key; None when there is none in time."""
-    while not deadline.over and (event := stream.take(deadline.left)) is not None:
-        if event.key == key:
-            return event
-    return None
 
 
 def _not_met(

@@ -16,8 +16,9 @@ from dyninformer import (
 from dyninformer.indexer import Store
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus
+from dyninformer.threads import waited
 from dyninformer.types import Object
-from dyninformer.waiting import met_when, wait_for
+from dyninformer.waiting import met_when, until_met
 from tests.config_maps import MAPS, PATIENCE, write
 from tests.conformance.wire import until
 
@@ -86,7 +87,8 @@ def test_a_wait_for_a_deletion_returns_the_last_state(
     made = write(server, "a", x="1")
     synced.wait_for_version(made["metadata"]["resourceVersion"], PATIENCE)
     proxy: Any = Proxy(synced, DeletedAtFirstSight(server, synced))
-    gone = wait_for(proxy, "delete", name="a", namespace="default", timeout=PATIENCE)
+    watch = synced._dispatcher.watch("default/a")
+    gone = waited(until_met(proxy, watch, "delete", PATIENCE))
     assert gone == made
 
 
@@ -110,7 +112,8 @@ def test_another_object_of_the_same_name_is_a_deletion(
     made = write(server, "a", x="1")
     synced.wait_for_version(made["metadata"]["resourceVersion"], PATIENCE)
     proxy: Any = Proxy(synced, ReplacedAtFirstSight(server, synced))
-    gone = wait_for(proxy, "delete", name="a", namespace="default", timeout=PATIENCE)
+    watch = synced._dispatcher.watch("default/a")
+    gone = waited(until_met(proxy, watch, "delete", PATIENCE))
     assert gone == made
 
 

@@ -13,10 +13,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from dyninformer.delivery.handlers import FirstState, Handler, Registration
+from dyninformer.delivery.key_watch import KeyWatch
 from dyninformer.delivery.queue import (
     ChangesWalk,
     CoalescingQueue,
@@ -26,7 +27,7 @@ from dyninformer.delivery.queue import (
     ViewWalk,
 )
 from dyninformer.delivery.stream import EventStream
-from dyninformer.delivery.worker import Worker
+from dyninformer.delivery.worker import Teller, Telling, Worker
 from dyninformer.errors import StoppedError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.decide import Delta, LiveDeltas
@@ -35,6 +36,10 @@ from dyninformer.threads import Deadline, Flag, in_forked_child, runs_for, spawn
 from dyninformer.types import Names
 
 Act: TypeAlias = Callable[[], None]
+S = TypeVar("S")
+MakeStream: TypeAlias = Callable[[Store, HandlerQueue, Act, Act], S]
+"""Makes a stream of a store, its queue, what closes it, and what a finalizer calls."""
+MakeTeller: TypeAlias = Callable[[Telling], Teller]
 
 JITTER: Final = 0.1
 
@@ -157,7 +162,8 @@ class _Subscriber:
 Subscribers: TypeAlias = tuple[_Subscriber, ...]
 Failure: TypeAlias = tuple[_Subscriber, BaseException]
 Backlogs: TypeAlias = dict[str, int]
-Workers: TypeAlias = list[Worker]
+Tellers: TypeAlias = list[Teller]
+KeyWatches: TypeAlias = tuple[KeyWatch, ...]
 
 _log = logging.getLogger(__name__)
 
@@ -213,7 +219,8 @@ class Dispatcher:
         self._metrics = metrics
         self._resync = resync
         self._subscribers: Subscribers = ()  # replaced, never changed
-        self._workers: WeakSet[Worker] = WeakSet()  # those that have or had a thread
+        self._tellers: WeakSet[Teller] = WeakSet()
+        self._watched: dict[str, KeyWatches] = {}  # by key; the tuples are replaced
         self._wanted: set[Worker] = set()  # those that have work and no thread
         self._starts_due = False  # not all of them were started
         self._synced = False
@@ -222,7 +229,9 @@ class Dispatcher:
         self._collected: deque[_Subscriber] = deque()  # streams that nobody holds
         self._failures: deque[Failure] = deque()  # missed changes, and why
         self._aside = _Aside(self._follow_up)
-        in_forked_child(self, _stopped=True, _subscribers=(), _wanted=set, _starts_due=False)
+        in_forked_child(
+            self, _stopped=True, _subscribers=(), _watched=dict, _wanted=set, _starts_due=False
+        )
 
     def publish(self, changes: Sequence[Delta]) -> None:
         """Queue changes, at least one, for each handler and stream. With the lock held.
@@ -245,8 +254,16 @@ class Dispatcher:
             except BaseException as error:  # noqa: BLE001 - it is logged without the lock
                 self._failures.append((subscriber, error))
             behind = behind or queue.missed
+        if self._watched:
+            self._tell_watches(changes)
         if behind or self._failures or self._collected or self._starts_due:
             self._aside.ask()
+
+    def _tell_watches(self, changes: Sequence[Delta]) -> None:
+        watched = self._watched
+        for change in changes:
+            for watch in watched.get(change.key, ()):
+                watch.tell(change)
 
     def synced(self) -> None:
         """The informer has its first whole state, and has published it. Idempotent."""
@@ -261,34 +278,38 @@ class Dispatcher:
                     self._failures.append((subscriber, error))
         self._follow_up()
 
-    def add(self, handler: Handler) -> Registration:
+    def add(self, handler: Handler, teller_of: MakeTeller | None = None) -> Registration:
         """Add a handler: what is held comes to it as added, then all that changes (S9).
 
         A handler of the same given name is removed in the same moment. StoppedError once stopped.
+        ``teller_of`` makes what calls it, instead of a thread.
         """
         # Merged with an addition an update is an addition: a handler that merges may need those
         # of the first state although it hears of updates alone.
         initial = handler.coalesce or handler.hears_additions
         queue = _queue_of(handler.coalesce)(self._store, Consumer.ABSENT, initial=initial)
         queue.wants_plain = handler.takes_dicts and not handler.coalesce
-        subscriber = worker = None
+        subscriber = None
         replaced: Subscribers = ()
         try:
             with self._store.lock:
                 name = handler.given_name or self._free_name(handler.name)
-                worker = Worker(
-                    owner=self._owner,
-                    store=self._store,
-                    queue=queue,
-                    handler=handler,
-                    name=name,
-                    metrics=self._metrics,
-                    want=self._want_thread,
-                    claim=self._wanted.discard,
-                )
-                queue.start_with(worker.want_thread)
                 period = handler.resync_period(self._resync)
                 subscriber = _Subscriber(name, queue, period, handler.given_name)
+                telling = Telling(
+                    self._owner,
+                    self._store,
+                    queue,
+                    handler,
+                    name,
+                    self._metrics,
+                    partial(self._collect, subscriber),
+                )
+                if teller_of is None:
+                    teller: Teller = Worker(telling, self._want_thread, self._wanted.discard)
+                else:
+                    teller = teller_of(telling)
+                self._tellers.add(teller)
                 self._subscribe(subscriber, replay=initial)
                 replaced = self._others_named(handler.given_name, subscriber)
                 for other in replaced:
@@ -303,7 +324,7 @@ class Dispatcher:
         for other in replaced:
             self._end(other)
         remove = partial(self._end, subscriber)
-        return Registration(name, queue, subscriber.first, remove, worker.tells_here)
+        return Registration(name, queue, subscriber.first, remove, teller.tells_here)
 
     def events(
         self,
@@ -318,30 +339,53 @@ class Dispatcher:
         """
         if idle_timeout is not None and not idle_timeout >= 0:
             raise ValueError(f"idle_timeout is {idle_timeout!r}: give seconds, or None for ever")
+        return self.subscribe(
+            partial(EventStream, idle_timeout=idle_timeout), coalesce=coalesce, initial=initial
+        )
+
+    def subscribe(self, make: MakeStream[S], *, coalesce: bool, initial: bool) -> S:
+        """Subscribe a stream of any kind; see `events`. Its queue's consumer comes by itself."""
         queue = _queue_of(coalesce)(self._store, Consumer.AWAKE, initial=initial)
         subscriber = _Subscriber("events", queue, self._resync)
-        stream = EventStream(
-            self._store,
-            queue,
-            partial(self._end, subscriber),
-            partial(self._collect, subscriber),
-            idle_timeout,
+        stream = make(
+            self._store, queue, partial(self._end, subscriber), partial(self._collect, subscriber)
         )
         with self._store.lock:
             self._subscribe(subscriber, replay=initial)
         self._schedule(subscriber)
         return stream  # an interrupt before this collects it, and so unsubscribes
 
+    def watch(self, key: str) -> KeyWatch:
+        """A watch of one key, which is not yet open."""
+        return KeyWatch(self._store, key, self._add_watch, self._remove_watch)
+
+    def _add_watch(self, watch: KeyWatch) -> None:
+        with self._store.lock:
+            self._check_running()
+            self._watched[watch.key] = (*self._watched.get(watch.key, ()), watch)
+
+    def _remove_watch(self, watch: KeyWatch) -> None:
+        with self._store.lock:
+            left = tuple(each for each in self._watched.get(watch.key, ()) if each is not watch)
+            if left:
+                self._watched[watch.key] = left
+            else:
+                self._watched.pop(watch.key, None)
+
     def stop(self) -> None:
         """Tell nothing more. Returns at once: a callback that runs goes on. Idempotent."""
         with self._store.lock:
             self._stopped = True
             ended, self._subscribers = self._subscribers, ()
+            watched, self._watched = self._watched, {}
             dropped = [each.queue.close() for each in ended]
             for worker in self._wanted:
                 worker.dismiss()
             self._wanted.clear()
             self._starts_due = False
+        for watches in watched.values():
+            for watch in watches:
+                watch.end()
         for subscriber, count in zip(ended, dropped, strict=True):
             self._end(subscriber)
             if count:
@@ -357,11 +401,11 @@ class Dispatcher:
         if runs_for(self._owner):
             return []
         deadline = Deadline(timeout)
-        return [worker.name for worker in self._unfinished() if not worker.join(deadline.left)]
+        return [teller.name for teller in self._unfinished() if not teller.join(deadline.left)]
 
     def stuck(self) -> Names:
         """After ``stop``: the names of the handlers whose callback still runs."""
-        return [worker.name for worker in self._unfinished()]
+        return [teller.name for teller in self._unfinished()]
 
     @property
     def backlog(self) -> Backlogs:
@@ -374,16 +418,19 @@ class Dispatcher:
     def _subscribe(self, subscriber: _Subscriber, *, replay: bool) -> None:
         """Frozen view and registration in one section (S9). Under the lock."""
         store = self._store
-        if self._stopped:
-            raise StoppedError(
-                f"the informer of {store.gvr} has stopped: nothing can be added to it. "
-                "Ask a running factory for the resource again, which gives a new one."
-            )
+        self._check_running()
         if replay and len(store):
             subscriber.queue.put_walk(ViewWalk(store.view(), sync=False))
         if self._synced:
             self._mark(subscriber)
         self._subscribers = (*self._subscribers, subscriber)
+
+    def _check_running(self) -> None:
+        if self._stopped:
+            raise StoppedError(
+                f"the informer of {self._store.gvr} has stopped: nothing can be added to it. "
+                "Ask a running factory for the resource again, which gives a new one."
+            )
 
     def _mark(self, subscriber: _Subscriber) -> None:
         """All initial events are in the queue: see when they were handled."""
@@ -444,7 +491,6 @@ class Dispatcher:
 
     def _want_thread(self, worker: Worker) -> None:
         """Have `_start_threads` start a worker's thread. Under the lock."""
-        self._workers.add(worker)
         self._wanted.add(worker)
         self._starts_due = True
 
@@ -471,10 +517,10 @@ class Dispatcher:
             self._starts_due = True
             raise
 
-    def _unfinished(self) -> Workers:
-        """The workers that have a thread, or will have one."""
+    def _unfinished(self) -> Tellers:
+        """What calls a handler, or will."""
         with self._store.lock:
-            return [worker for worker in self._workers if not worker.ended]
+            return [teller for teller in self._tellers if not teller.ended]
 
     def _others_named(self, name: str | None, but: _Subscriber) -> Subscribers:
         if name is None:

@@ -1,4 +1,4 @@
-"""One handler's queue: filled under the informer's lock, emptied by one thread."""
+"""One handler's queue: filled under the informer's lock, emptied by one thread or task."""
 
 from __future__ import annotations
 
@@ -152,11 +152,12 @@ Reached: TypeAlias = list[Callable[[], None]]
 
 
 class Consumer(Enum):
-    """The state of the thread that empties a queue."""
+    """The state of the thread that empties a queue; of a task it is always CALLED."""
 
     AWAKE = "looks at the queue before it waits"
     WAITING = "sleeps until the bell rings"
     ABSENT = "has no thread: one has to be started"
+    CALLED = "is called with each addition, and at the end: an event loop's"
 
 
 _AWAKE: Final = Consumer.AWAKE  # an enum's attributes are slow to look up
@@ -204,6 +205,11 @@ class HandlerQueue(ABC):
     def start_with(self, start: Start) -> None:
         """Say how to get a consumer when there is none; called under the lock, must not wait."""
         self._start_consumer = start
+
+    def call_with(self, call: Start) -> None:
+        """Call this, under the lock, after each addition and when it is closed. Must not wait."""
+        self._start_consumer = call
+        self._consumer = Consumer.CALLED
 
     def put(self, changes: Sequence[Delta]) -> None:
         """Take changes one by one. Raises once all are queued or missed."""
@@ -295,6 +301,8 @@ class HandlerQueue(ABC):
         elif self._consumer is Consumer.ABSENT:
             self._start_consumer()
             self._consumer = Consumer.AWAKE  # last: without a start it is absent still
+        elif self._consumer is Consumer.CALLED:
+            self._start_consumer()
 
     def wait(self, timeout: float | None) -> bool:
         """Sleep until there is work, the queue is closed, or the timeout; False is the timeout.
@@ -324,7 +332,7 @@ class HandlerQueue(ABC):
         dropped = self.backlog - (self._hand is not None)
         self.closed = True
         self._empty()
-        if self._consumer is Consumer.WAITING:
+        if self._consumer in (Consumer.WAITING, Consumer.CALLED):
             self.rouse()
         return max(0, dropped)
 

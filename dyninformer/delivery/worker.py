@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from dyninformer.delivery.handlers import Handler
 from dyninformer.delivery.queue import HandlerQueue
@@ -14,9 +14,55 @@ from dyninformer.metrics import Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import Deadline, Flag, in_forked_child, spawn
 
-_REPORT_EVERY: Final = 1.0
+REPORT_EVERY: Final = 1.0
+"""Seconds between two reports to the metrics, at least, while there is work."""
 
 _log = logging.getLogger(__name__)
+
+
+class Telling(NamedTuple):
+    """What a teller needs: whom to tell, from which queue, and where to report to."""
+
+    owner: object
+    store: Store
+    queue: HandlerQueue
+    handler: Handler
+    name: str
+    metrics: Metrics
+    forget: Callable[[], None]
+    """Has the closed queue taken away; it takes no lock, and waits for nobody."""
+
+    def stopped(self) -> bool:
+        """No callback is to begin any more."""
+        return self.queue.closed
+
+    def report(self, number: int) -> None:
+        """So many steps were handled since the last report."""
+        gvr = self.store.gvr
+        self.metrics.count("handled", gvr, number, handler=self.name)
+        self.metrics.gauge("backlog", gvr, self.queue.backlog, handler=self.name)
+
+    def failed(self, key: str, error: BaseException) -> None:
+        """The handler raised (S10)."""
+        gvr = self.store.gvr
+        _log.error("handler %s of %s failed on %s", self.name, gvr, key, exc_info=error)
+        self.metrics.count("handler_errors", gvr, handler=self.name)
+
+
+class Teller(Protocol):
+    """What calls a handler: a thread, or a task of an event loop."""
+
+    name: str
+
+    @property
+    def ended(self) -> bool:
+        """It calls the handler no more, and has nothing to call it with."""
+
+    def tells_here(self) -> bool:
+        """What runs now is what calls this handler."""
+
+    def join(self, timeout: float | None) -> bool:
+        """Wait, in a thread, until it has ended, its queue being closed. False at the timeout."""
 
 
 class Worker:
@@ -27,24 +73,13 @@ class Worker:
     """
 
     def __init__(
-        self,
-        *,
-        owner: object,
-        store: Store,
-        queue: HandlerQueue,
-        handler: Handler,
-        name: str,
-        metrics: Metrics,
-        want: Callable[[Worker], None],
-        claim: Callable[[Worker], None],
+        self, telling: Telling, want: Callable[[Worker], None], claim: Callable[[Worker], None]
     ) -> None:
         """``want`` has a thread started soon, ``claim`` says that it runs; both under the lock."""
-        self.name = name
-        self._owner = owner
-        self._store = store
-        self._queue = queue
-        self._handler = handler
-        self._metrics = metrics
+        self.name = telling.name
+        self._telling = telling
+        self._store = telling.store
+        self._queue = telling.queue
         self._want = want
         self._claim = claim
         self._active = False  # guarded by the informer's lock, as is the next
@@ -52,6 +87,7 @@ class Worker:
         self._ended = Flag()  # no thread, and none is wanted
         self._ended.set()
         in_forked_child(self, "_ended", _active=False, _thread=None)
+        self._queue.start_with(self.want_thread)
 
     def want_thread(self) -> None:
         """Have a thread started for the queue, which has none. Under the lock."""
@@ -72,7 +108,7 @@ class Worker:
 
         RuntimeError if the system has no more threads.
         """
-        spawn(self._owner, f"dyninformer {self._store.gvr} handler {self.name}", self._run)
+        spawn(self._telling.owner, f"dyninformer {self._store.gvr} handler {self.name}", self._run)
 
     def tells_here(self) -> bool:
         """The current thread is the one that calls this handler."""
@@ -106,31 +142,18 @@ class Worker:
 
     def _tell_all(self) -> None:
         """Tell what is there, and report now and then."""
-        queue, tell, closed = self._queue, self._handler.tell, self._closed
-        gvr, codec = self._store.gvr, self._store.codec
-        told, due = 0, time.monotonic() + _REPORT_EVERY
+        telling, queue, tell = self._telling, self._queue, self._telling.handler.tell
+        stopped, gvr, codec = telling.stopped, self._store.gvr, self._store.codec
+        told, due = 0, time.monotonic() + REPORT_EVERY
         while (step := queue.head()) is not None:
             try:
-                tell(step, gvr, codec, closed)
+                tell(step, gvr, codec, stopped)
             except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends no handler (S10)
-                self._failed(step.key, error)
+                telling.failed(step.key, error)
             queue.advance()
             told += 1
             if time.monotonic() >= due:
-                self._report(told)
-                told, due = 0, time.monotonic() + _REPORT_EVERY
+                telling.report(told)
+                told, due = 0, time.monotonic() + REPORT_EVERY
         if told:
-            self._report(told)
-
-    def _closed(self) -> bool:
-        return self._queue.closed
-
-    def _report(self, told: int) -> None:
-        gvr = self._store.gvr
-        self._metrics.count("handled", gvr, told, handler=self.name)
-        self._metrics.gauge("backlog", gvr, self._queue.backlog, handler=self.name)
-
-    def _failed(self, key: str, error: BaseException) -> None:
-        gvr = self._store.gvr
-        _log.error("handler %s of %s failed on %s", self.name, gvr, key, exc_info=error)
-        self._metrics.count("handler_errors", gvr, handler=self.name)
+            telling.report(told)
