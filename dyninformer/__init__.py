@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from dyninformer.delivery.events import Change, Event, EventType
+    from dyninformer.delivery.changes import Change
+    from dyninformer.delivery.events import Event, EventType
     from dyninformer.delivery.handlers import Registration
     from dyninformer.delivery.stream import EventStream
     from dyninformer.discovery import Discovery, PrinterColumn, ResolvedResource
@@ -113,7 +114,7 @@ _HOMES = {
     "Indexer": "indexer",
     "Store": "indexer",
     "Metrics": "metrics",
-    "Change": "delivery.events",
+    "Change": "delivery.changes",
     "Event": "delivery.events",
     "EventType": "delivery.events",
     "Registration": "delivery.handlers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 Object: TypeAlias = dict[str, Any]
@@ -15,3 +16,5 @@ Texts: TypeAlias = list[str]
 """The values of an index, as they are looked up."""
 Values: TypeAlias = list[Any]
 """What a path finds."""
+ListKeys: TypeAlias = Mapping[str, Sequence[str]]
+"""By the path of a list, the fields that tell its elements apart; ``[*]`` is any element there."""

@@ -23,8 +23,10 @@ from dyninformer.cli.errors import UNREACHABLE, WRONG_USAGE, CommandError, in_a_
 from dyninformer.cli.terminal import canvas, say
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
+from dyninformer.errors import UnreachableError
 from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 from dyninformer.resource import GroupVersionResource
+from dyninformer.types import ListKeys
 from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
 
 Command: TypeAlias = Callable[..., None]
@@ -197,6 +199,13 @@ class Server:
     def several_namespaces(self) -> bool:
         """Whether objects have to be shown with their namespace."""
         return self.namespaces == [""] or len(self.namespaces) > 1
+
+    def list_keys(self, gvr: GroupVersionResource) -> ListKeys:
+        """What tells elements of lists apart, as far as its CRD can be read now."""
+        try:
+            return self.discovery.list_keys(gvr)
+        except UnreachableError:
+            return {}
 
     def namespaces_of(self, resource: ResolvedResource) -> list[str]:
         """Where to look for a resource's objects."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Final, NamedTuple, Protocol
 
 from dyninformer.cli.arguments import Filter, named_objects
@@ -21,13 +22,14 @@ from dyninformer.cli.connection import (
 from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
 from dyninformer.cli.terminal import Screen, say
-from dyninformer.delivery.events import Change, Event, EventType
+from dyninformer.delivery.changes import Change
+from dyninformer.delivery.events import Event, EventType
 from dyninformer.discovery import ResolvedResource
 from dyninformer.display import forms
 from dyninformer.display.columns import Columns, custom_columns, row
 from dyninformer.display.diff import ADDED as PLUS
 from dyninformer.display.diff import REMOVED as MINUS
-from dyninformer.display.diff import diff_lines
+from dyninformer.display.diff import diff_lines, short_path
 from dyninformer.display.table import Table
 from dyninformer.display.text import Line, visible
 from dyninformer.errors import UnknownResourceError
@@ -35,7 +37,7 @@ from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 from dyninformer.follow import Follower
 from dyninformer.jsonpath import Projection, index_text
 from dyninformer.resource import GroupVersionResource
-from dyninformer.types import Object
+from dyninformer.types import ListKeys, Object
 from dyninformer.waiting import Met
 
 ADDED: Final = "ADDED"
@@ -320,11 +322,20 @@ class ShownEvent:
 class EventFilter:
     """Selects events by ``--where``, ``--on`` and ``--no-initial``.
 
-    An object that comes to fit, or no longer fits, is shown as ADDED or DELETED.
+    An object that comes to fit, or no longer fits, is shown as ADDED or DELETED. ``list_keys``
+    says what a schema declares about the elements of lists; it is asked once for each resource.
     """
 
-    def __init__(self, fits: Filter, paths: Sequence[str] = (), *, initial: bool) -> None:
+    def __init__(
+        self,
+        fits: Filter,
+        paths: Sequence[str] = (),
+        *,
+        initial: bool,
+        list_keys: Callable[[GroupVersionResource], ListKeys] | None = None,
+    ) -> None:
         self.paths = paths
+        self._list_keys = cache(list_keys or (lambda _: {}))
         self._fits = fits
         self._projection = Projection(paths) if paths else None
         self._initial = initial
@@ -340,7 +351,11 @@ class EventFilter:
         values = self._texts(event.object)
         changes: list[Change] = []
         if type_ == MODIFIED:
-            changes = self._changes(event.old, values) if self._projection else event.changes()
+            changes = (
+                self._changes(event.old, values)
+                if self._projection
+                else event.changes(keys=self._list_keys(event.gvr))
+            )
             if self._projection and not changes:
                 return None
         return ShownEvent(received.when, type_, event, event.object, changes, values)
@@ -442,7 +457,7 @@ class EventTable:
 def _changed(shown: ShownEvent) -> str:
     if shown.missed:
         return "missed"
-    paths = [change.path for change in shown.changes]
+    paths = [short_path(change.path) for change in shown.changes]
     if len(paths) > 1 and _GENERATION in paths:
         paths.remove(_GENERATION)  # it only counts the others
     more = len(paths) - _PATHS

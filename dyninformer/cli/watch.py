@@ -113,11 +113,12 @@ def command(
     form = Form.parse(output)
     if diff and not form.is_table:
         raise CommandError("--diff is a form of its own: leave -o out", code=WRONG_USAGE)
-    events = EventFilter(where_filter(where), on or [], initial=not no_initial)
+    fits = where_filter(where)
     act = ExecCommand(execute, shell=shell).run if execute is not None else None
     met = _met(until) if until is not None else None
     length = seconds(timeout) if timeout is not None else math.inf
     with target.connected() as cluster:
+        events = EventFilter(fits, on or [], initial=not no_initial, list_keys=cluster.list_keys)
         source = EventSource(cluster, watched(cluster, resources))
         shown_as: EventFormat
         if diff:

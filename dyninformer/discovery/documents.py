@@ -12,8 +12,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from dyninformer.discovery.resources import (
-    PrinterColumn,
-    PrinterColumns,
     ResolvedResource,
     ServedVersion,
 )
@@ -218,40 +216,3 @@ def _resolved(
 
 def _malformed(entries: int) -> str:
     return f"malformed entries in its discovery: {entries}" if entries else ""
-
-
-# -- the columns that a CRD declares ------------------------------------------------------
-
-
-class _CrdColumn(msgspec.Struct, rename="camel"):
-    name: str
-    type: str
-    json_path: str
-    priority: int = 0
-
-
-class _CrdVersion(msgspec.Struct, rename="camel"):
-    name: str
-    additional_printer_columns: list[_CrdColumn] | None = None
-
-
-class _CrdSpec(msgspec.Struct):
-    versions: list[_CrdVersion]
-
-
-class _Crd(msgspec.Struct):
-    spec: _CrdSpec
-
-
-def printer_columns(crd: object, gvr: GroupVersionResource) -> PrinterColumns:
-    """The columns of one version; none where the CRD declares none, or cannot be read."""
-    try:
-        versions = msgspec.convert(crd, _Crd).spec.versions
-    except msgspec.ValidationError:
-        return ()
-    return tuple(
-        PrinterColumn(each.name, each.type, each.json_path, each.priority)
-        for version in versions
-        if version.name == gvr.version
-        for each in version.additional_printer_columns or ()
-    )

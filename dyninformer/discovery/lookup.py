@@ -13,12 +13,13 @@ from typing import Generic, TypeAlias, TypeVar
 from cachetools import TLRUCache
 
 from dyninformer.discovery.catalog import Catalog, carried_over
+from dyninformer.discovery.declared import Declared, Defaults, declared
 from dyninformer.discovery.discovery_client import DiscoveryClient, get, refusal
-from dyninformer.discovery.documents import printer_columns
 from dyninformer.discovery.resources import PrinterColumns, ResolvedResource
 from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import in_forked_child
+from dyninformer.types import ListKeys
 from dyninformer.watching.client import Source
 
 KEPT = 300.0
@@ -27,8 +28,8 @@ MISS_KEPT = 2.0
 """Seconds for which it is believed that something was not there."""
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
-_COLUMNS_KEPT = 512  # resources
-_NO_COLUMNS = frozenset({403, 404})  # this user may not see the CRD, or there is none
+_DECLARED_KEPT = 512  # resources
+_NO_CRD = frozenset({403, 404})  # this user may not see the CRD, or there is none
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -72,13 +73,13 @@ class Discovery:
         # The turn to ask the server: one thread asks at a time, also across invalidate().
         self._turn = threading.RLock()
         self._catalogs: SingleFlight[int, _Kept] = SingleFlight()
-        self._crds: SingleFlight[tuple[GroupVersionResource, int], PrinterColumns] = SingleFlight()
+        self._crds: SingleFlight[tuple[GroupVersionResource, int], Declared] = SingleFlight()
         self._lock = threading.RLock()  # guards the three below; held for no I/O
         self._kept: _Kept | None = None
         self._epoch = 0
-        columns = partial(TLRUCache, _COLUMNS_KEPT, _believed_until, timer=clock)
-        self._columns: TLRUCache[GroupVersionResource, PrinterColumns] = columns()
-        in_forked_child(self, "_turn", "_lock", _columns=columns)
+        kept = partial(TLRUCache, _DECLARED_KEPT, _believed_until, timer=clock)
+        self._declared: TLRUCache[GroupVersionResource, Declared] = kept()
+        in_forked_child(self, "_turn", "_lock", _declared=kept)
 
     def resolve(self, text: str) -> ResolvedResource:
         """The resource that any spelling means.
@@ -131,19 +132,36 @@ class Discovery:
 
         `UnreachableError` if the server could not be asked.
         """
+        return self._of_crd(gvr).columns
+
+    def list_keys(self, gvr: GroupVersionResource) -> ListKeys:
+        """The keys of lists that its CRD declares (``x-kubernetes-list-map-keys``), by path.
+
+        `Event.changes` takes them. Empty, and UnreachableError, as `columns`.
+        """
+        return self._of_crd(gvr).list_keys
+
+    def defaults(self, gvr: GroupVersionResource) -> Defaults:
+        """What the server fills in where an object has nothing, as its CRD declares, by path.
+
+        Empty, and UnreachableError, as `columns`.
+        """
+        return self._of_crd(gvr).defaults
+
+    def _of_crd(self, gvr: GroupVersionResource) -> Declared:
         if "." not in gvr.group:
-            return ()  # every CRD's group has a dot
+            return Declared()  # every CRD's group has a dot
         with self._lock:
-            if gvr in self._columns:
-                return self._columns[gvr]
+            if gvr in self._declared:
+                return self._declared[gvr]
             epoch = self._epoch
-        return self._crds.share((gvr, epoch), lambda: self._read_columns(gvr, epoch))
+        return self._crds.share((gvr, epoch), lambda: self._read_crd(gvr, epoch))
 
     def invalidate(self) -> None:
         """Forget every earlier answer; the next lookup goes to the server."""
         with self._lock:
             self._epoch += 1
-            self._columns.clear()
+            self._declared.clear()
 
     def _all(self) -> Catalog:
         try:
@@ -173,27 +191,27 @@ class Discovery:
                 self._kept = fresh
         return fresh
 
-    def _read_columns(self, gvr: GroupVersionResource, epoch: int) -> PrinterColumns:
+    def _read_crd(self, gvr: GroupVersionResource, epoch: int) -> Declared:
         path = _CRDS + gvr.group_resource
         reply = get(self._source, path)
         if reply.status == 200:
-            found = printer_columns(reply.body, gvr)
-        elif reply.status in _NO_COLUMNS:
-            found = ()
+            found = declared(reply.body, gvr)
+        elif reply.status in _NO_CRD:
+            found = Declared()
         else:
             raise UnreachableError(
                 f"cannot tell the columns of {gvr}: {refusal(self._source.host, path, reply)}"
             )
         with self._lock:
             if epoch == self._epoch:
-                self._columns[gvr] = found
+                self._declared[gvr] = found
         return found
 
 
-def _believed_until(gvr: GroupVersionResource, found: PrinterColumns, now: float) -> float:
-    """PrinterColumns that are not there may soon be: a CRD, or the right to see it."""
+def _believed_until(gvr: GroupVersionResource, found: Declared, now: float) -> float:
+    """What is not there may soon be: a CRD, or the right to see it."""
     del gvr
-    return now + (KEPT if found else MISS_KEPT)
+    return now + (KEPT if any(found) else MISS_KEPT)
 
 
 class SingleFlight(Generic[K, V]):

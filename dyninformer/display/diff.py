@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from dyninformer.delivery.events import Change
+from dyninformer.delivery.changes import Change
 from dyninformer.display.text import visible
 
 Values: TypeAlias = list[tuple[str, Any]]
@@ -16,6 +17,10 @@ Values: TypeAlias = list[tuple[str, Any]]
 REMOVED: Final = "-"
 ADDED: Final = "+"
 _CONTEXT: Final = " "
+
+_FILTER: Final = re.compile(r"\[\?\((@[^]]*)\)\]")
+_FIELD: Final = re.compile(r'@\.(\w+)==(-?\d+|"[^"]*")')
+_BARE: Final = re.compile(r"[\w./:-]+")
 
 _SHOWN = 500  # characters of one value
 _COMPARED = 50_000  # characters of a text that is compared line by line: difflib is quadratic
@@ -31,6 +36,31 @@ class DiffLine(NamedTuple):
         return f"{self.sign} {self.text}"
 
 
+def short_path(path: str) -> str:
+    r"""A change's path as people read it, on one line: an element by its key, without a filter.
+
+    >>> short_path('.status.conditions[?(@.type=="Ready")].status')
+    '.status.conditions[type=Ready].status'
+    >>> short_path('$.spec.ports[?(@.port==53 && @.protocol=="UDP")].nodePort')
+    '.spec.ports[port=53,protocol=UDP].nodePort'
+    """
+    short = visible(_FILTER.sub(_short_filter, path))
+    return short.removeprefix("$") if short.startswith("$.") else short
+
+
+def _short_filter(found: re.Match[str]) -> str:
+    tests = [_FIELD.fullmatch(each) for each in found[1].split(" && ")]
+    if None in tests:
+        return found[0]
+    return f"[{','.join(f'{each[1]}={_bare(each[2])}' for each in tests if each)}]"
+
+
+def _bare(literal: str) -> str:
+    """A text without its quotes, if it is a name, and else with them; its escapes stay."""
+    text = literal.strip('"')
+    return text if _BARE.fullmatch(text) else literal
+
+
 def diff_lines(changes: Iterable[Change]) -> Iterator[DiffLine]:
     r"""The lines of a diff, safe to show.
 
@@ -43,13 +73,16 @@ def diff_lines(changes: Iterable[Change]) -> Iterator[DiffLine]:
     + .spec.n: 2
     + .status.a[0]: true
     """
-    for path, old, new in changes:
+    for jsonpath, old, new in changes:
+        path = short_path(jsonpath)
         if _are_texts(old, new):
             yield from _by_line(path, old, new)
             continue
         for sign, value in ((REMOVED, old), (ADDED, new)):
             if value is not None or (old is None and new is None):
-                for below, leaf in _leaves(path, value):
+                # Two lists are the order of elements, by their keys.
+                whole = isinstance(old, list) and isinstance(new, list)
+                for below, leaf in [(path, value)] if whole else _leaves(path, value):
                     yield DiffLine(sign, f"{visible(below)}: {_shown(leaf)}")
 
 
@@ -60,7 +93,7 @@ def _are_texts(old: Any, new: Any) -> bool:
 
 
 def _by_line(path: str, old: str, new: str) -> Iterator[DiffLine]:
-    yield DiffLine(_CONTEXT, f"{visible(path)}:")
+    yield DiffLine(_CONTEXT, f"{path}:")
     before, after = old.split("\n"), new.split("\n")
     lines = difflib.unified_diff(before, after, n=1, lineterm="")
     for line in itertools.islice(lines, 2, None):  # after the two that would name files

@@ -16,6 +16,7 @@ from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import HttpStatus
 from tests.cli.conftest import CRDS, SERVERS, Run, each_server
 from tests.cli.terminal import running
+from tests.conformance.shapes import crd, of_object
 
 SHOP = "certificates/shop"
 CRD = "customresourcedefinitions/certificates.cert-manager.io"
@@ -225,6 +226,41 @@ def test_updates_are_shown_as_what_changed(
         watch.interrupt()
         assert watch.ends() == 130
         assert watch.errors == ""
+
+
+def test_elements_of_lists_are_named_by_their_keys(
+    either: ApiServer | ControlPlane, tmp_path: Path
+) -> None:
+    """By those of the schema, or of built-in types; a host at the head of a list is one line."""
+    kubeconfig = either.kubeconfig(tmp_path / "config")
+    text = {"type": "string"}
+    routes = {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["host"],
+        "items": of_object(host=text, name=text) | {"required": ["host"]},
+    }
+    schema = of_object(spec=of_object(routes=routes, hosts={"type": "array", "items": text}))
+    either.install(crd("example.com", "gates", "Gate", schema))
+    old = {"routes": [{"host": "b", "name": "one"}], "hosts": ["b", "c"]}
+    new = {
+        "routes": [{"host": "a", "name": "one"}, {"host": "b", "name": "two"}],
+        "hosts": ["a", "b", "c"],
+    }
+    named = {"apiVersion": "example.com/v1", "kind": "Gate", "metadata": {"name": "g"}}
+    either.create({**named, "spec": old}, "prod")
+    with running(kubeconfig, "watch", "gates", "-n", "prod", "--diff") as watch:
+        watch.shows("ADDED gate.example.com/g in prod\n")
+        either.patch("gates/g", {"spec": new}, "prod")
+        watch.shows(r'\+ .spec.routes\[host=a\].name: "one"\n')
+        update = watch.output[watch.output.index("MODIFIED") :]
+        assert [line for line in update.splitlines() if ".spec" in line] == [
+            '  + .spec.hosts[0]: "a"',
+            '  - .spec.routes[host=b].name: "one"',
+            '  + .spec.routes[host=b].name: "two"',
+            '  + .spec.routes[host=a].host: "a"',
+            '  + .spec.routes[host=a].name: "one"',
+        ]
 
 
 def test_on_shows_only_what_changes_the_paths(

@@ -445,6 +445,29 @@ def test_a_crd_of_any_shape_gives_columns_or_none() -> None:
         assert discovery_of(answers).columns(CERTIFICATES) == ()
 
 
+def test_keys_of_lists_and_defaults_come_from_the_crd() -> None:
+    """By patterns of paths; what is no schema declares nothing."""
+    answers = serving()
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/certificates.cert-manager.io"
+    rules = {
+        "type": "array",
+        "x-kubernetes-list-map-keys": ["port", "protocol"],
+        "items": {"properties": {"protocol": {"default": "TCP"}, "odd": 7}},
+    }
+    schema = {
+        "properties": {
+            "a.b": {"additionalProperties": rules},
+            "bad": {"x-kubernetes-list-map-keys": [7], "properties": [], "default": None},
+        }
+    }
+    version = {"name": "v1", "schema": {"openAPIV3Schema": schema}}
+    answers.set(path, JsonReply(200, {}, {"spec": {"versions": [version]}}))
+    discovery = discovery_of(answers)
+    assert discovery.list_keys(CERTIFICATES) == {r".a\.b.*": ["port", "protocol"]}
+    assert discovery.defaults(CERTIFICATES) == {r".a\.b.*[*].protocol": "TCP"}
+    assert discovery.list_keys(GroupVersionResource("", "v1", "pods")) == {}
+
+
 # -- one call for all threads that ask at the same time -----------------------------------
 
 

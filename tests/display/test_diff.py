@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dyninformer.delivery.events import Change
+from dyninformer.delivery.changes import Change
 from dyninformer.display.diff import diff_lines
 
 
@@ -50,6 +50,29 @@ def test_nothing_in_it_can_act_on_a_terminal() -> None:
     bad = "\x1b[2J\u202e\x9b"
     lines = shown(Change(f".{bad}", {bad: bad}, None), Change(".t", "a\n", f"a\n{bad}"))
     assert not set(bad) - {"[", "2", "J"} & set("".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("path", "short"),
+    [
+        ('.c[?(@.type=="Ready")].status', ".c[type=Ready].status"),
+        ('$.p[?(@.port==53 && @.protocol=="UDP")]', ".p[port=53,protocol=UDP]"),
+        ('.c[?(@.name=="a b\\u005d")].x', '.c[name="a b\\u005d"].x'),
+        ('.c[?(@.name=="")].x', '.c[name=""].x'),
+        (".c[0].x", ".c[0].x"),
+        ('$.c["a\'b"]', '.c["a\'b"]'),
+        ('$[""]', '$[""]'),
+    ],
+)
+def test_elements_are_named_as_people_read_them(path: str, short: str) -> None:
+    """By their keys, in quotes only where they are no names."""
+    assert shown(Change(path, 1, None)) == [f"- {short}: 1"]
+
+
+def test_another_order_is_shown_as_a_whole() -> None:
+    """One line for each state."""
+    lines = ['- .c[*].name: ["a", "b"]', '+ .c[*].name: ["b", "a"]']
+    assert shown(Change(".c[*].name", ["a", "b"], ["b", "a"])) == lines
 
 
 def test_long_values_are_cut_and_say_so() -> None:
