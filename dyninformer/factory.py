@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
     from dyninformer.delivery.events import Event
+    from dyninformer.watching.client import Source
 
 _log = logging.getLogger("dyninformer")
 _EXIT_SECONDS: Final = 5.0
@@ -76,7 +77,7 @@ class DynamicSharedInformerFactory:
 
     def __init__(
         self,
-        client: DynamicClient | ApiClient | None = None,
+        client: DynamicClient | ApiClient | Source | None = None,
         *,
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,

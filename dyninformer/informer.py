@@ -524,14 +524,16 @@ class Runtime:
     @classmethod
     def connect(
         cls,
-        client: DynamicClient | ApiClient | None,
+        client: DynamicClient | ApiClient | Source | None,
         *,
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
         metrics: Metrics = NO_METRICS,
     ) -> Runtime:
         """Find the API server. This makes no request."""
-        return cls(Source(client, kubeconfig=kubeconfig, context=context), metrics)
+        if not isinstance(client, Source):
+            client = Source(client, kubeconfig=kubeconfig, context=context)
+        return cls(client, metrics)
 
     def close(self) -> None:
         """End the timers, the CRD watch and the connection; wait for nothing. Idempotent."""

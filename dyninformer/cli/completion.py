@@ -86,14 +86,28 @@ def _object_names(ctx: typer.Context, resource: str, begun: str) -> list[str]:
 
 def contexts(ctx: typer.Context, incomplete: str) -> list[str]:
     """The contexts of the kubeconfig files."""
+    return _named_in_files(ctx, "contexts", incomplete)
+
+
+def clusters(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The clusters of the kubeconfig files."""
+    return _named_in_files(ctx, "clusters", incomplete)
+
+
+def users(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The users of the kubeconfig files."""
+    return _named_in_files(ctx, "users", incomplete)
+
+
+def _named_in_files(ctx: typer.Context, kind: str, incomplete: str) -> list[str]:
     import yaml  # noqa: PLC0415 - only here
 
     path = ctx.params.get("kubeconfig") or os.environ.get("KUBECONFIG") or "~/.kube/config"
-    found: list[str] = []
+    found: dict[str, None] = {}
     for each in str(path).split(os.pathsep):
         try:
             with open(os.path.expanduser(each), encoding="utf-8") as file:
-                found += [str(one["name"]) for one in yaml.safe_load(file)["contexts"]]
+                found.update({str(one["name"]): None for one in yaml.safe_load(file)[kind]})
         except (OSError, ValueError, TypeError, LookupError, yaml.YAMLError):
             continue  # a file that cannot be read completes nothing
     return [name for name in found if name.startswith(incomplete)]
@@ -133,12 +147,12 @@ def _found(
     answer: list[str] = []
 
     def run() -> None:
-        from dyninformer.factory import DynamicSharedInformerFactory  # noqa: PLC0415 - when asked
+        from dyninformer.cli.global_flags import GlobalFlags  # noqa: PLC0415 - when asked
+        from dyninformer.factory import DynamicSharedInformerFactory  # noqa: PLC0415
 
         try:
-            with DynamicSharedInformerFactory(
-                kubeconfig=ctx.params.get("kubeconfig"), context=ctx.params.get("context")
-            ) as factory:
+            source = GlobalFlags.given({**ctx.params, "verbosity": 0}).source()
+            with DynamicSharedInformerFactory(source) as factory:
                 answer.extend(ask(factory))
         except Exception:  # noqa: BLE001 - somebody is typing: no candidates is the message
             answer.clear()

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import logging
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import wraps
-from typing import Annotated, Any, Final, TextIO, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeAlias
 
-import typer
-
-from dyninformer.cli import completion
-from dyninformer.cli.arguments import objects_option, panel, seconds
+from dyninformer.cli.arguments import objects_option
 from dyninformer.cli.errors import UNREACHABLE, WRONG_USAGE, CommandError, in_a_shell
+from dyninformer.cli.global_flags import GlobalFlags, parameters
 from dyninformer.cli.terminal import canvas, say
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
@@ -29,6 +25,9 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.types import ListKeys
 from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
 
+if TYPE_CHECKING:
+    from dyninformer.watching.client import Source
+
 Command: TypeAlias = Callable[..., None]
 Say: TypeAlias = Callable[[str], object]
 Resources: TypeAlias = list[ResolvedResource]
@@ -37,8 +36,7 @@ Statuses: TypeAlias = Mapping[GroupVersionResource, InformerStatus]
 LOOK_SECONDS: Final = 0.2
 """Between two looks of a command at the connection, at its reader, and for a signal."""
 
-_cluster_option: Final = panel("Which cluster")
-_CLUSTER_OPTIONS: Final = frozenset({"kubeconfig", "context", "request_timeout"})
+_OBJECTS_OPTIONS: Final = frozenset({"namespace", "all_namespaces", "selector", "field_selector"})
 # What stays the same however often one tries, and the code that a command then ends with.
 _LASTING: Final = {
     InformerTrouble.UNAUTHORIZED: UNREACHABLE,
@@ -51,59 +49,22 @@ _LOST: Final = {
 }
 
 
-def _duration(text: str | float) -> float:
-    try:
-        return seconds(str(text))
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class Target(GlobalFlags):
     """Which objects, and in which cluster: the options of `with_target`."""
 
-    namespace: Annotated[
-        str | None,
-        objects_option(
-            "-n",
-            "--namespace",
-            help="One, or several with commas; by default that of the context.",
-            autocompletion=completion.namespaces,
-        ),
-    ] = None
-    all_namespaces: Annotated[
-        bool, objects_option("-A", "--all-namespaces", help="All namespaces.")
-    ] = False
     selector: Annotated[
         str | None,
-        objects_option("-l", "--selector", help="Labels: app=shop,tier in (web,api)."),
+        objects_option(
+            "-l", "--selector", metavar="LABELS", help="Labels: app=shop,tier in (web,api)."
+        ),
     ] = None
     field_selector: Annotated[
         str | None,
-        objects_option(help="Fields that the server can select on: metadata.name=shop."),
-    ] = None
-    kubeconfig: Annotated[str | None, _cluster_option(help="The kubeconfig file.")] = None
-    context: Annotated[
-        str | None,
-        _cluster_option(help="The kubeconfig's context.", autocompletion=completion.contexts),
-    ] = None
-    request_timeout: Annotated[
-        float,
-        _cluster_option(
-            metavar="DURATION",
-            help="How long to wait for the first state: 30, 5s or 1m.",
-            parser=_duration,
+        objects_option(
+            metavar="FIELDS", help="Fields that the server can select on: metadata.name=shop."
         ),
-    ] = 30.0
-
-    def __post_init__(self) -> None:
-        if self.namespace and self.all_namespaces:
-            raise CommandError("give -n or -A, not both", code=WRONG_USAGE)
-
-    @property
-    def kubeconfig_path(self) -> str | None:
-        """The file that was named, where it is."""
-        return os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
+    ] = None
 
     def namespaces(self, default: str) -> list[str]:
         """Where to look: as kubectl does, in the context's namespace unless told otherwise."""
@@ -116,11 +77,16 @@ class Target:
     @contextmanager
     def connected(self) -> Iterator[Cluster]:
         """The cluster, for as long as the command runs."""
-        silence_log()
-        with DynamicSharedInformerFactory(
-            kubeconfig=self.kubeconfig_path, context=self.context
-        ) as factory:
+        source = self.asked()
+        with DynamicSharedInformerFactory(source) as factory:
             yield Cluster(self, factory.discovery, factory.namespace, factory)
+
+    def asked(self) -> Source:
+        """The server, with a word about what is wrong with the way there."""
+        source = self.source()
+        if source.doubt:
+            say(f"warning: {visible(source.doubt)}")
+        return source
 
 
 def with_target(*left_out: str) -> Callable[[Command], Command]:
@@ -129,19 +95,9 @@ def with_target(*left_out: str) -> Callable[[Command], Command]:
     Which objects are meant stands in the place of ``target``, which cluster at the end.
     ``left_out`` are the options that a command does not have, or has in a form of its own.
     """
-    hints = get_type_hints(Target, include_extras=True)
-    options = [
-        inspect.Parameter(
-            each.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=each.default,
-            annotation=hints[each.name],
-        )
-        for each in fields(Target)
-        if each.name not in left_out
-    ]
-    objects = [each for each in options if each.name not in _CLUSTER_OPTIONS]
-    cluster = [each for each in options if each.name in _CLUSTER_OPTIONS]
+    options = [each for each in parameters(Target) if each.name not in left_out]
+    objects = [each for each in options if each.name in _OBJECTS_OPTIONS]
+    cluster = [each for each in options if each.name not in _OBJECTS_OPTIONS]
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -157,11 +113,6 @@ def with_target(*left_out: str) -> Callable[[Command], Command]:
         return run
 
     return decorate
-
-
-def silence_log() -> None:
-    """A command itself says what is wrong: Python would print the log's warnings as well."""
-    logging.getLogger("dyninformer").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dyninformer.cli import completion
 from dyninformer.cli.connection import Target, with_target
 from dyninformer.cli.errors import FAILED, UNREACHABLE, WRONG_USAGE, CommandError
 from dyninformer.cli.findings import Finding, Level, failed_by, ok
+from dyninformer.cli.global_flags import duration
 from dyninformer.cli.resource_checks import (
     CollectionChecks,
     Probes,
@@ -59,7 +60,13 @@ def command(
         str, typer.Option("-o", "--output", metavar="FORM", help="text or json.")
     ] = "text",
     request_timeout: Annotated[
-        float, typer.Option("--request-timeout", help="Seconds to wait for each answer.")
+        float,
+        typer.Option(
+            "--request-timeout",
+            metavar="DURATION",
+            help="How long to wait for each answer: 10, 5s or 1m.",
+            parser=duration,
+        ),
     ] = 10.0,
 ) -> None:
     """Say why a watch does not work.
@@ -105,7 +112,7 @@ def _examination(
     """All checks, in the order in which one builds on the other."""
     yield from installed_versions()
     try:
-        source = Source(kubeconfig=target.kubeconfig_path, context=target.context)
+        source = target.source()  # a check of its own tells of a certificate that is not verified
     except ConfigError as error:
         yield failed_by("configuration", error)
         return

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
-from dyninformer.cli.connection import Server, Target, silence_log
+from dyninformer.cli.connection import Server, Target
 from dyninformer.cli.errors import FAILED, UNREACHABLE, WRONG_USAGE, CommandError
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.errors import UnreachableError
@@ -71,8 +71,7 @@ class Answer:
 @contextmanager
 def fetching(target: Target) -> Iterator[Fetch]:
     """A way to ask for the objects of a target, for as long as the command runs."""
-    silence_log()
-    source = Source(kubeconfig=target.kubeconfig_path, context=target.context)
+    source = target.asked()
     try:
         yield Fetch(Server(target, Discovery(source), source.namespace), source)
     finally:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dyninformer import __version__
 from dyninformer.cli.errors import reported
+from dyninformer.cli.global_flags import RARE, GlobalFlags, parameters, spellings
 
 _EPILOG = (
     "Exit codes: 0 done; 1 not met, not found, or failed; 2 wrong usage; 3 the server cannot be "
@@ -20,9 +24,15 @@ _EPILOG = (
 )
 
 
-# kubectl takes these before the subcommand too, and people have them in aliases.
-_LEADING: Final = frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--request-timeout"})
-_LEADING_FLAGS: Final = frozenset({"-A", "--all-namespaces"})
+_ASSIGNED: Final = re.compile(r"^(-[A-Za-z])=(?=.)")
+
+
+def in_plain_words(parameters: Any) -> Any:
+    """The same parameters: a flag and an argument have no type that one need know."""
+    for each in parameters:
+        if getattr(each, "is_flag", False) or each.param_type_name == "argument":
+            each.display_type_rich = lambda ctx: None  # noqa: ARG005
+    return parameters
 
 
 @dataclass(frozen=True)
@@ -47,8 +57,33 @@ COMMANDS = {
 }
 
 
+class PlainCommand(TyperCommand):
+    """A command whose help says nothing of how Python keeps a value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """All parameters, ``--help`` too."""
+        return in_plain_words(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The arguments as they are described, not in braces."""
+        found = ["[OPTIONS]"]
+        for each in self.get_params(ctx):
+            if each.param_type_name == "argument":
+                name = each.display_name_raw
+                found.append(name if each.required else f"[{name}]")
+        return found
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """``-o=yaml`` is ``-o yaml``, as in kubectl."""
+        return super().parse_args(ctx, [_ASSIGNED.sub(r"\1", each) for each in args])
+
+
 class LazyGroup(TyperGroup):
     """Imports a subcommand's module only when it is called, so that ``--help`` costs little."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """All parameters, ``--help`` too."""
+        return in_plain_words(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options that say which cluster and which namespace may stand before the subcommand."""
@@ -80,12 +115,13 @@ def options_behind_command(args: list[str]) -> list[str]:
     >>> options_behind_command(["--version"])
     ['--version']
     """
+    flags = spellings()
     at = 0
     while at < len(args) and args[at].startswith("-"):
         name, assigned, _ = args[at].partition("=")
-        if name in _LEADING:
-            at += 1 if assigned else 2
-        elif name in _LEADING_FLAGS or (name.startswith("-n") and name != "-n"):
+        if name in flags:
+            at += 2 if flags[name] and not assigned else 1
+        elif not name.startswith("--") and flags.get(name[:2]):  # -nprod
             at += 1
         else:
             return args
@@ -104,7 +140,8 @@ def load_command(name: str) -> Any:
             command(*args, **kwargs)
 
     own = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-    own.command(name)(run)
+    asks = any(each.name == "verbosity" for each in inspect.signature(command).parameters.values())
+    own.command(name, cls=PlainCommand, epilog=RARE if asks else None)(run)
     return typer.main.get_command(own)
 
 
@@ -124,15 +161,37 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def _global(
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
-    ] = False,
-) -> None:
+def _global(version: bool = False, **flags: object) -> None:
     """Watch any Kubernetes resource: live, and without forgetting."""
-    del version
+    del version, flags  # what stands before a subcommand is that one's, see `LazyGroup`
+
+
+def _signature() -> inspect.Signature:
+    """``--version``, and all that may stand before a subcommand."""
+    shown = typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    version = inspect.Parameter(
+        "version",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, shown],
+    )
+    flags = [
+        each.replace(annotation=Annotated[get_args(each.annotation)[0], listed(each)])
+        for each in parameters(GlobalFlags)
+    ]
+    return inspect.Signature([version, *flags])
+
+
+def listed(flag: inspect.Parameter) -> Any:
+    """The option, as it is listed before all commands."""
+    found = copy(get_args(flag.annotation)[1])
+    found.hidden, found.rich_help_panel = False, "Of every command that asks a cluster"
+    found.show_default = False
+    return found
+
+
+_global.__signature__ = _signature()  # type: ignore[attr-defined]
+app.callback()(_global)
 
 
 def main() -> None:

@@ -34,10 +34,9 @@ from dyninformer.waiting import Met, met_when
 Events: TypeAlias = "queue.SimpleQueue[tuple[ResourceWait, Event]]"
 
 _RESOLVE_SECONDS: Final = 0.5  # between two looks for a CRD that does not exist yet
-_SYNC_SECONDS: Final = 30.0  # for the first state, where the wait itself has no time or no end
 
 
-@with_target("request_timeout")
+@with_target()
 def command(
     objects: Annotated[
         list[str],
@@ -103,7 +102,8 @@ def command(
             raise CommandError(
                 f"{resource}: which ones? Give names, --all, --any or -l", code=WRONG_USAGE
             )
-    target = replace(target, request_timeout=length if length > 0 else _SYNC_SECONDS)
+    if length > 0:  # else the first state has a time of its own
+        target = replace(target, request_timeout=length)
     patient = not any(met(None) for met in parsed)  # a misspelled resource is not "deleted"
     with target.connected() as cluster:
         together: dict[ResolvedResource, list[str]] = {}  # cert/shop certificates/mail: one

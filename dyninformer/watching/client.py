@@ -29,7 +29,15 @@ from dyninformer.errors import ConfigError, StoppedError
 from dyninformer.threads import Deadline, in_forked_child
 from dyninformer.types import Names
 from dyninformer.watching.background import BackgroundThreads
-from dyninformer.watching.config import Environment, Given, Hook, find_configuration, official
+from dyninformer.watching.config import (
+    NO_OVERRIDES,
+    Environment,
+    Given,
+    Hook,
+    Overrides,
+    find_configuration,
+    official,
+)
 from dyninformer.watching.decode import DocumentReading
 from dyninformer.watching.failures import (
     RefreshError,
@@ -51,6 +59,7 @@ from dyninformer.watching.sockets import (
     note_changed,
     tracked,
     tracked_from,
+    warn_once,
 )
 from dyninformer.watching.states import Lost
 
@@ -180,8 +189,9 @@ class Source(Channel):
 
     ``client`` is a `kubernetes.dynamic.DynamicClient` or `kubernetes.client.ApiClient`,
     which stays as it is, or None for what is found in the environment (`ConfigError` if
-    nothing is). Nothing is asked of the network, and no credential plugin run, before the
-    first request. Every method may be called from any thread.
+    nothing is), with ``overrides`` in place of what that says. Nothing is asked of the network,
+    and no credential plugin run, before the first request. Every method may be called from any
+    thread.
 
     ``lock`` guards the private client and when it was made, the client for writes, the channels,
     and of each channel what is under way and whether it is closed. Under it nothing waits, nothing
@@ -194,11 +204,14 @@ class Source(Channel):
         *,
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
+        overrides: Overrides = NO_OVERRIDES,
     ) -> None:
         self._origin: Environment | Given
         if client is None:
-            place = find_configuration(kubeconfig, context, environment=os.environ)
-            self._origin = Environment(place)
+            place = find_configuration(
+                kubeconfig, context, environment=os.environ, overrides=overrides
+            )
+            self._origin = Environment(place, overrides)
         elif kubeconfig is not None or context is not None:
             raise ConfigError("pass a client, or kubeconfig= and context=, not both")
         else:
@@ -228,6 +241,17 @@ class Source(Channel):
     def origin(self) -> str:
         """Where the settings come from: files and context, the pod, a client of the caller's."""
         return str(self._origin)
+
+    @property
+    def doubt(self) -> str:
+        """What to tell people of the connection before they trust it; "" if there is nothing."""
+        if self._origin.verified or not self.host.lower().startswith("https:"):
+            return ""
+        return (
+            f"the certificate of {self.host} is not verified: anybody on the way there can read "
+            "along, and take the credentials. Name its certificate-authority instead of "
+            "insecure-skip-tls-verify."
+        )
 
     @property
     def proxy(self) -> str | None:
@@ -385,7 +409,10 @@ class Source(Channel):
         """A new client, since certificates may have changed too. On the credentials' thread."""
         self._origin.load()
         dynamic, configuration = self._origin.settings(self._guard)
-        private = _private_client(dynamic, configuration, Plumbing(self.wires, self._connecting))
+        plumbing = Plumbing(self.wires, self._connecting, self._origin.impersonation)
+        private = _private_client(dynamic, configuration, plumbing)
+        if self.doubt:
+            warn_once(self.doubt)
         with self.lock:
             before, self._private = self._private, private
         if before is not None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dyninformer import __version__
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.watching.failures import without_password
+from dyninformer.watching.impersonation import Pairs, impersonating, impersonation_headers
+from dyninformer.watching.sockets import without_warnings
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration
@@ -29,6 +31,9 @@ _NO_CACHE_FILE = os.path.join(os.devnull, "discovery")
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 _POD_NAMESPACE = ACCOUNT.with_name("namespace")
+_AS = ("as", "as-uid", "as-groups", "as-user-extra")
+_TLS = ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify")
+_OVERRIDDEN = "as the command line has it"
 _DEMO = "Without a cluster at hand, `dyninformer demo` shows it at work on an embedded one."
 
 
@@ -45,7 +50,7 @@ class KubeconfigFiles:
         return os.pathsep.join(self.paths)
 
     def __str__(self) -> str:
-        return ", ".join(self.paths)
+        return ", ".join(self.paths) or "no kubeconfig"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,77 @@ class InCluster:
         return "the pod's service account"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """What is taken instead of what a kubeconfig says: kubectl's flags of the same names.
+
+    Paths are those of files, from where this process is. With a ``token`` nothing else of the
+    user's is shown to the server: no certificate that it would believe before the token.
+    """
+
+    cluster: str = ""
+    user: str = ""
+    server: str = ""
+    tls_server_name: str = ""
+    certificate_authority: str = ""
+    insecure_skip_tls_verify: bool = False
+    token: str = field(default="", repr=False)
+    client_certificate: str = ""
+    client_key: str = ""
+    as_user: str = ""
+    as_uid: str = ""
+    as_groups: tuple[str, ...] = ()
+
+    def of_cluster(self, cluster: Fields) -> Fields:
+        """The entry of a cluster, with these in place of its own."""
+        found = dict(cluster)
+        if self.server:
+            found["server"] = self.server
+            found.pop("tls-server-name", None)
+        if self.tls_server_name:
+            found["tls-server-name"] = self.tls_server_name
+        if self.certificate_authority or self.insecure_skip_tls_verify:
+            for name in ("certificate-authority", "certificate-authority-data"):
+                found.pop(name, None)
+            found["insecure-skip-tls-verify"] = self.insecure_skip_tls_verify
+        if self.certificate_authority:
+            found["certificate-authority"] = _absolute(self.certificate_authority)
+        if self.server and "://" not in self.server:  # as kubectl completes it
+            secured = any(found.get(name) for name in _TLS)
+            found["server"] = f"{'https' if secured else 'http'}://{self.server}"
+        return found
+
+    def of_user(self, user: Fields) -> Fields:
+        """The entry of a user, with these in place of its own."""
+        found = dict(user)
+        if self.token:
+            found = {name: value for name, value in user.items() if name in _AS}
+            found["token"] = self.token
+        for name, path in (
+            ("client-certificate", self.client_certificate),
+            ("client-key", self.client_key),
+        ):
+            if path:
+                found.pop(f"{name}-data", None)
+                found[name] = _absolute(path)
+        return found
+
+    def impersonation(self, user: Fields) -> Pairs:
+        """Whom to act as: those named here, else in the user's entry."""
+        if self.as_user or self.as_uid or self.as_groups:
+            return impersonation_headers(self.as_user, uid=self.as_uid, groups=self.as_groups)
+        extra = user.get("as-user-extra")
+        return impersonation_headers(
+            str(user.get("as") or ""),
+            uid=str(user.get("as-uid") or ""),
+            groups=[str(each) for each in user.get("as-groups") or ()],
+            extra=extra if isinstance(extra, dict) else None,
+        )
+
+
+NO_OVERRIDES = Overrides()
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """What a context names. It stays, whatever becomes of the current context meanwhile."""
@@ -76,6 +152,12 @@ class Named:
     """The command of the user's credential plugin, if there is one."""
     namespace: str
     """The namespace that the context is in, "" if it names none."""
+    cluster: Any
+    """The name of its entry, None if there is none."""
+    user: Any
+    verified: bool
+    """The server's certificate is looked at."""
+    impersonation: Pairs
 
 
 def find_configuration(
@@ -83,8 +165,11 @@ def find_configuration(
     context: str | None,
     *,
     environment: Mapping[str, str],
+    overrides: Overrides = NO_OVERRIDES,
 ) -> KubeconfigFiles | InCluster:
     """Where the configuration is: ``kubeconfig``, $KUBECONFIG, ~/.kube/config, in-cluster.
+
+    Where there is none, a server among the ``overrides`` is enough.
 
     Raises `ConfigError`, which lists where it was looked for.
     """
@@ -105,6 +190,8 @@ def find_configuration(
     files = _existing(listed)
     if files:
         return KubeconfigFiles(files, context)
+    if context is None and overrides.server:
+        return KubeconfigFiles(())
     if context is None:
         host = environment.get("KUBERNETES_SERVICE_HOST")
         port = environment.get("KUBERNETES_SERVICE_PORT")
@@ -129,14 +216,14 @@ def _existing(paths: str) -> tuple[str, ...]:
     return tuple(path for path in expanded if os.path.isfile(path))
 
 
-def named_in(files: KubeconfigFiles) -> Named:
+def named_in(files: KubeconfigFiles, overrides: Overrides = NO_OVERRIDES) -> Named:
     """What the context names: ``files.context``, or the current one of the first file with one.
 
     Only files are read, and no plugin run. Raises `ConfigError` if the context, its cluster or
     the server is not there.
     """
     try:
-        return _named(files, [_read(path) for path in files.paths])
+        return _named(files, overrides, [_read(path) for path in files.paths])
     except ConfigError:
         raise
     except Exception as error:  # noqa: BLE001 - YAML and files raise what they like
@@ -167,24 +254,59 @@ def _read(path: str) -> Fields:
     return _fields(found, path)
 
 
-def _named(files: KubeconfigFiles, configs: list[Fields]) -> Named:
+def _named(files: KubeconfigFiles, overrides: Overrides, configs: list[Fields]) -> Named:
     contexts = _entries(configs, "contexts", "context", files)
     current = files.context or _current_context(configs)
-    if current not in contexts:
+    if current not in contexts and (files.context or not (overrides.server or overrides.cluster)):
         raise ConfigError(_no_context(files, current, list(contexts)))
-    context = contexts[current]
-    cluster = _entries(configs, "clusters", "cluster", files).get(context.get("cluster"))
-    if not cluster or not cluster.get("server"):
-        missing = "no cluster that is there" if cluster is None else "a cluster without a server"
+    context = contexts.get(current, {})
+    clusters = _entries(configs, "clusters", "cluster", files)
+    users = _entries(configs, "users", "user", files)
+    for kind, name, there in (
+        ("cluster", overrides.cluster, clusters),
+        ("user", overrides.user, users),
+    ):
+        if name and name not in there:
+            raise ConfigError(f"{files} has no {kind} {name!r}; it has: {_listed(list(there))}")
+    own = clusters.get(overrides.cluster or context.get("cluster"))
+    cluster = overrides.of_cluster(own or {})
+    if not cluster.get("server"):
+        missing = "no cluster that is there" if own is None else "a cluster without a server"
         raise ConfigError(f"cannot use {files}: its context {current!r} names {missing}")
-    user = _entries(configs, "users", "user", files).get(context.get("user"), {})
+    user_name = overrides.user or context.get("user")
+    user = overrides.of_user(users.get(user_name, {}))
     plugin = _fields(user.get("exec") or {}, files).get("command")
     return Named(
         current,
         without_password(str(cluster["server"])),
         None if plugin is None else str(plugin),
         str(context.get("namespace") or ""),
+        overrides.cluster or context.get("cluster"),
+        user_name,
+        not cluster.get("insecure-skip-tls-verify"),
+        overrides.impersonation(user),
     )
+
+
+def _overridden(files: KubeconfigFiles, overrides: Overrides, named: Named) -> Any:
+    """The merged files as the official client takes them, with the overrides in their places."""
+    found = official().config.kube_config
+    node = found.ConfigNode
+    merged: Any = found.KubeConfigMerger(files.joined).config if files.paths else None
+    parts: dict[str, Any] = {"current-context": _OVERRIDDEN}
+    for kind, name, changed in (
+        ("cluster", named.cluster, overrides.of_cluster),
+        ("user", named.user, overrides.of_user),
+    ):
+        there = merged is not None and merged.safe_get(f"{kind}s")
+        entry = merged[f"{kind}s"].get_with_name(name, safe=True) if there else None
+        own = entry.value.get(kind) if entry is not None else None
+        fields = {"name": _OVERRIDDEN, kind: changed(own or {})}
+        # Its path: what the file says of other files is relative to where it is.
+        parts[f"{kind}s"] = [node(_OVERRIDDEN, fields, getattr(entry, "path", None))]
+    context = {"cluster": _OVERRIDDEN, "user": _OVERRIDDEN}
+    parts["contexts"] = [{"name": _OVERRIDDEN, "context": context}]
+    return node(str(files), parts)
 
 
 def _entries(
@@ -214,10 +336,17 @@ def _current_context(configs: list[Fields]) -> str:
 
 
 def _no_context(files: KubeconfigFiles, wanted: str, names: list[Any]) -> str:
-    has = ", ".join(sorted(map(str, names))) or "none"
     if not wanted:
-        return f"{files} names no current-context. Pass context=...; it has: {has}"
-    return f"{files} has no context {wanted!r}; it has: {has}"
+        return f"{files} names no current-context. Pass context=...; it has: {_listed(names)}"
+    return f"{files} has no context {wanted!r}; it has: {_listed(names)}"
+
+
+def _listed(names: list[Any]) -> str:
+    return ", ".join(sorted(map(str, names))) or "none"
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path))
 
 
 class Given:
@@ -239,6 +368,8 @@ class Given:
         self._private: Configuration | None = None
         self.host = without_password(client.configuration.host)
         self.namespace = ""  # a client does not know its context
+        self.verified = bool(client.configuration.verify_ssl)
+        self.impersonation: Pairs = ()  # the client's own headers say it
 
     def __str__(self) -> str:
         return "a client that was given"
@@ -270,21 +401,34 @@ class Given:
 class Environment:
     """Kubeconfig files, or the service account of a pod."""
 
-    def __init__(self, place: KubeconfigFiles | InCluster) -> None:
+    def __init__(
+        self, place: KubeconfigFiles | InCluster, overrides: Overrides = NO_OVERRIDES
+    ) -> None:
         self._place: KubeconfigFiles | InCluster = place
+        self._overrides = overrides
         self._plugin: str | None = None
+        self._named: Named | None = None
         if isinstance(place, KubeconfigFiles):
-            named = named_in(place)  # the official loader runs the plugin as soon as it loads
+            # The official loader runs the plugin as soon as it loads.
+            self._named = named = named_in(place, overrides)
             self.host, self._plugin = named.server, named.plugin
             self.namespace = named.namespace
             self._place = replace(place, context=named.context)
+            self.verified, self.impersonation = named.verified, named.impersonation
         else:
+            for kind, name in (("cluster", overrides.cluster), ("user", overrides.user)):
+                if name:
+                    raise ConfigError(f"there is no kubeconfig that could have a {kind} {name!r}")
             self.host, self.namespace = place.host, place.namespace
+            self.verified = not overrides.insecure_skip_tls_verify
+            self.impersonation = overrides.impersonation({})
         self._loaded: Configuration | None = None
 
     def __str__(self) -> str:
         if isinstance(self._place, InCluster):
             return str(self._place)
+        if not self._place.paths:
+            return "the command line, without a kubeconfig"
         return f"context {self._place.context!r} of {self._place}"
 
     def load(self) -> None:
@@ -301,7 +445,13 @@ class Environment:
 
     def writes_client(self, guard: Guard) -> DynamicClient:
         """Another, with the official client's own connections and retries."""
-        return _dynamic_client(self._api(guard))
+        api = self._api(guard)
+        rest = api.rest_client
+        if self.impersonation:
+            rest.pool_manager = impersonating(rest.pool_manager, self.impersonation)
+        if not self.verified:
+            rest.pool_manager = without_warnings(rest.pool_manager)
+        return _dynamic_client(api)
 
     def _api(self, guard: Guard) -> ApiClient:
         api: ApiClient = official().client.ApiClient(_copy_of(self._loaded or self._read(), guard))
@@ -314,6 +464,13 @@ class Environment:
         try:
             if isinstance(self._place, InCluster):
                 kubernetes.config.load_incluster_config(client_configuration=configuration)
+                self._override(configuration)
+            elif self._named is not None and self._overrides != NO_OVERRIDES:
+                kubernetes.config.load_kube_config_from_dict(
+                    _overridden(self._place, self._overrides, self._named),
+                    client_configuration=configuration,
+                    persist_config=False,
+                )
             else:
                 kubernetes.config.load_kube_config(
                     config_file=self._place.joined,
@@ -330,6 +487,22 @@ class Environment:
                 f"{self._place}, failed. Run it by hand to see why."
             )
         return configuration
+
+    def _override(self, configuration: Configuration) -> None:
+        """Take what the command line says instead of what the pod has."""
+        said = self._overrides
+        if said.token:
+            configuration.api_key = {"authorization": f"Bearer {said.token}"}
+            configuration.refresh_api_key_hook = None
+        if said.certificate_authority:
+            configuration.ssl_ca_cert = _absolute(said.certificate_authority)
+        if said.insecure_skip_tls_verify:
+            configuration.verify_ssl = False
+        if said.tls_server_name:
+            configuration.tls_server_name = said.tls_server_name
+        if said.client_certificate and said.client_key:
+            configuration.cert_file = _absolute(said.client_certificate)
+            configuration.key_file = _absolute(said.client_key)
 
 
 def official() -> Any:

@@ -44,6 +44,8 @@ from dyninformer.threads import Bell, in_forked_child
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.cutting import BrokenChunksError, Dechunker
 from dyninformer.watching.failures import cut_off
+from dyninformer.watching.impersonation import Pairs, with_headers
+from dyninformer.watching.request_log import reported_request
 from dyninformer.watching.requests import BrokenAnswerError
 
 _IDLE_CONNECTIONS = 4096
@@ -61,7 +63,7 @@ Settings = Mapping[str, Any]
 
 _this_thread = threading.local()
 _logger = logging.getLogger(__name__)
-_noted: set[tuple[str, str]] = set()
+_noted: set[str] = set()
 
 
 class Wire:
@@ -263,18 +265,17 @@ class Call:
 
 def note_changed(package: str, how: str, instead: str) -> None:
     """Log, once in a process, that a package does not work as the versions known here do."""
-    if (package, how) in _noted:
-        return
-    _noted.add((package, how))
-    _logger.warning(
-        "%s %s on Python %s %s, unlike the versions that dyninformer knows. So %s. "
-        "Look for a newer dyninformer.",
-        package,
-        version(package),
-        platform.python_version(),
-        how,
-        instead,
+    warn_once(
+        f"{package} {version(package)} on Python {platform.python_version()} {how}, unlike the "
+        f"versions that dyninformer knows. So {instead}. Look for a newer dyninformer."
     )
+
+
+def warn_once(text: str) -> None:
+    """Log a warning, unless this process has logged it before."""
+    if text not in _noted:
+        _noted.add(text)
+        _logger.warning("%s", text)
 
 
 class RefusalError(Exception):
@@ -291,6 +292,8 @@ class Plumbing:
 
     wires: Wires
     connecting: BackgroundThreads
+    headers: Pairs = ()
+    """Sent with each request."""
 
 
 def close_idle(manager: urllib3.PoolManager) -> None:
@@ -346,8 +349,9 @@ def _with_our_connections(manager: urllib3.PoolManager, plumbing: Plumbing) -> u
         "block": False,
         "maxsize": _IDLE_CONNECTIONS,
     }
+    vars(manager)["added_headers"] = plumbing.headers
     manager.pool_classes_by_scheme = {
-        scheme: _tracked_pool_class(pool_class, plumbing)
+        scheme: _with_connections(pool_class, "Tracked", _TrackedConnection, {"plumbing": plumbing})
         for scheme, pool_class in manager.pool_classes_by_scheme.items()
     }
     return manager
@@ -356,30 +360,58 @@ def _with_our_connections(manager: urllib3.PoolManager, plumbing: Plumbing) -> u
 class _TrackedManager(urllib3.PoolManager):
     """Answers are given as they come."""
 
+    added_headers: Pairs = ()
+
     def urlopen(  # type: ignore[override]
         self, method: str, url: str, redirect: bool = True, **options: Any
     ) -> urllib3.BaseHTTPResponse:
         """Ask once. A redirect is an answer too: credentials do not follow it elsewhere."""
         del redirect
         options["retries"] = False
-        response = super().urlopen(method, url, redirect=False, **options)
+        if self.added_headers:
+            options["headers"] = with_headers(options.get("headers"), self.added_headers)
+        with reported_request(method, url, options.get("headers") or {}) as report:
+            response = super().urlopen(method, url, redirect=False, **options)
+            report.answered(response)
         if not 200 <= response.status <= 299:
             raise RefusalError(response)
         return response
 
 
-def _tracked_pool_class(
-    pool_class: type[urllib3.HTTPConnectionPool], plumbing: Plumbing
+def _with_connections(
+    pool_class: type[urllib3.HTTPConnectionPool],
+    name: str,
+    kind: type[HTTPConnection],
+    members: dict[str, Any],
 ) -> type[urllib3.HTTPConnectionPool]:
-    connection_class = type(
-        f"Tracked{pool_class.ConnectionCls.__name__}",
-        (_TrackedConnection, pool_class.ConnectionCls),
-        {"plumbing": plumbing},
-    )
-    return type(f"Tracked{pool_class.__name__}", (pool_class,), {"ConnectionCls": connection_class})
+    """A class of pools whose connections are of a kind of ours."""
+    own = pool_class.ConnectionCls
+    connection_class = type(f"{name}{own.__name__}", (kind, own), members)
+    return type(f"{name}{pool_class.__name__}", (pool_class,), {"ConnectionCls": connection_class})
 
 
-class _TrackedConnection(HTTPConnection):
+def without_warnings(manager: urllib3.PoolManager) -> urllib3.PoolManager:
+    """The same manager; of a server whose certificate is not verified it says nothing."""
+    manager.pool_classes_by_scheme = {
+        scheme: _with_connections(pool_class, "Quiet", _Quiet, {})
+        for scheme, pool_class in manager.pool_classes_by_scheme.items()
+    }
+    return manager
+
+
+class _Quiet(HTTPConnection):
+    """urllib3 would warn at each connection, with a path of its own; `Source.doubt` is said once.
+
+    That is all it wants to know whether a connection is verified for.
+    """
+
+    def connect(self) -> None:
+        """Connect as ever."""
+        super().connect()
+        self.is_verified = True
+
+
+class _TrackedConnection(_Quiet):
     """A connection that knows which call it works for, and whose socket the call can end."""
 
     plumbing: Plumbing

@@ -167,8 +167,9 @@ def test_verification_is_off_only_where_the_kubeconfig_says_so(
     """insecure-skip-tls-verify goes on working; tls-server-name too."""
     user = {"token": secure.token}
     open_ = kubeconfig(tmp_path / "o", secure.url, user, **{"insecure-skip-tls-verify": True})
-    with pytest.warns(match="Unverified HTTPS"):
-        assert make(kubeconfig=open_).list(LIST).status == 200
+    unverified = make(kubeconfig=open_)
+    assert unverified.list(LIST).status == 200
+    assert unverified.doubt.startswith(f"the certificate of {secure.url} is not verified")
     authority = {"certificate-authority": str(secure.ca)}
     named = kubeconfig(
         tmp_path / "n", secure.url, user, **authority, **{"tls-server-name": "localhost"}
