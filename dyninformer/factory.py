@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import random
 import threading
 import time
 import weakref
@@ -14,8 +15,14 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, Unpack
 
-from dyninformer.discovery import Discovery
-from dyninformer.errors import CacheSyncError, OptionsConflictError, StoppedError
+from dyninformer.discovery import Discovery, RefusedError
+from dyninformer.errors import (
+    CacheSyncError,
+    OptionsConflictError,
+    StoppedError,
+    UnknownResourceError,
+    UnreachableError,
+)
 from dyninformer.follow import Follower, follow
 from dyninformer.informer import Runtime, SharedIndexInformer
 from dyninformer.lister import GenericLister
@@ -32,6 +39,7 @@ from dyninformer.options import (
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import Deadline, Flag, Waiting, in_forked_child, runs_for, waited
 from dyninformer.types import Names
+from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.status import InformerStatus
 
 if TYPE_CHECKING:
@@ -43,6 +51,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("dyninformer")
 _EXIT_SECONDS: Final = 5.0
+_TRIES: Final = 2  # that failed for what time does not mend: `sync` gives up
+_LOOKUP_EVERY: Final = 3.0  # seconds between two lookups of a name, at most: somebody waits
+_CRDS_LATE: Final = 10.0  # seconds after its return in which a server may not know its CRDs
 
 Resource: TypeAlias = GroupVersionResource | str
 NewInformer: TypeAlias = "Callable[[DynamicClient, float], SharedIndexInformer]"
@@ -117,13 +128,18 @@ class DynamicSharedInformerFactory:
     # -- informers -----------------------------------------------------------------------
 
     def for_resource(
-        self, resource: Resource, **options: Unpack[ResourceOptionsDict]
+        self,
+        resource: Resource,
+        *,
+        timeout: float | None = 0,
+        **options: Unpack[ResourceOptionsDict],
     ) -> GenericInformer:
         """The informer of a resource; the same one for every caller (S1).
 
         ``resource`` is a GroupVersionResource or any spelling of one. A full spelling
         asks the network nothing; ``"cert"``, ``"Certificate"`` or
-        ``"certificates.cert-manager.io"`` ask the server at once.
+        ``"certificates.cert-manager.io"`` ask the server at once, and for ``timeout`` seconds
+        again while it is out of reach, say since it restarts.
 
         ``options`` are those of `ResourceOptions`: ``namespaces`` (None is the factory's, ``""``
         all), ``label_selector``, ``field_selector``, ``transform``, ``resync``,
@@ -134,7 +150,7 @@ class DynamicSharedInformerFactory:
         It stays until it is removed, even if a follower brought it first and is closed.
         """
         asked = options_from(options)
-        return self._registry.ask(self._resolve(resource), asked)
+        return self._registry.ask(self._resolve(resource, timeout), asked)
 
     def informer_for(self, resource: Resource, new_informer: NewInformer) -> GenericInformer:
         """The informer of a resource, made by ``new_informer(client, resync)`` if there is none."""
@@ -179,26 +195,34 @@ class DynamicSharedInformerFactory:
     def until_caches_synced(self, timeout: float | None) -> Waiting[SyncResult]:
         """`wait_for_cache_sync`, for a thread or a loop to carry out. Not for import."""
         deadline = Deadline(timeout)
-        started = [
-            each
-            for each in self._registry.all()
-            if each.informer.is_started() and (self._stopped.is_set() or _may_sync(each.informer))
-        ]
+        started = self._started()
         for each in started:
             yield from each.informer.until_synced(deadline.left)
-        return SyncResult((each.gvr, each.informer.has_synced()) for each in started)
+        return _synced(started)
 
-    def sync(self, timeout: float | None = None) -> SyncResult:
-        """Start, and wait for all. CacheSyncError says why, for each that did not sync."""
+    def sync(self, timeout: float | None = None, *, patient: bool = False) -> SyncResult:
+        """Start, and wait for all. CacheSyncError says why, for each that did not sync.
+
+        It does not wait for what time does not mend: no right to list and watch, a selector that
+        the server refuses, a namespace for what has none, a transform that fails. Once two tries
+        of every informer that is left have ended so, it raises. They are tried again all the
+        same; ``patient`` waits for them until the timeout, say for rights that are granted later.
+        """
         self.start()
-        return waited(self.until_synced(timeout))
+        return waited(self.until_synced(timeout, patient=patient))
 
-    def until_synced(self, timeout: float | None) -> Waiting[SyncResult]:
+    def until_synced(self, timeout: float | None, *, patient: bool = False) -> Waiting[SyncResult]:
         """`sync` after the start, for a thread or a loop to carry out. Not for import."""
-        begun = time.monotonic()
-        result = yield from self.until_caches_synced(timeout)
+        deadline, begun = Deadline(timeout), time.monotonic()
+        started, lost = self._started(), False
+        if patient:
+            for each in started:
+                yield from each.informer.until_synced(deadline.left)
+        else:
+            lost = yield from _until_synced_or_lost(started, deadline)
+        result = _synced(started)
         if not result:
-            raise _sync_error(result, self.status(), time.monotonic() - begun)
+            raise _sync_error(result, self.status(), time.monotonic() - begun, lost)
         return result
 
     def status(self) -> Status:
@@ -296,13 +320,43 @@ class DynamicSharedInformerFactory:
 
     # -- inside --------------------------------------------------------------------------
 
-    def _resolve(self, resource: Resource) -> GroupVersionResource:
+    def _resolve(self, resource: Resource, timeout: float | None = 0) -> GroupVersionResource:
         if isinstance(resource, GroupVersionResource):
             return resource
         try:
             return GroupVersionResource.parse(resource)
         except ValueError:
-            return self._discovery.resolve(resource).gvr
+            return self._looked_up(resource, Deadline(timeout))
+
+    def _looked_up(self, name: str, deadline: Deadline) -> GroupVersionResource:
+        """What the server calls it, once the server can be asked."""
+        backoff, back = Backoff(), Deadline(None)
+        while True:
+            try:
+                return self._discovery.resolve(name).gvr
+            except UnreachableError as error:
+                if isinstance(error, RefusedError) or deadline.over:
+                    raise
+                back = Deadline(_CRDS_LATE)
+            except UnknownResourceError:
+                # A server that was out of reach a moment ago may not know its CRDs yet.
+                if backoff.failures == 0 or deadline.over or back.over:
+                    raise
+            backoff = backoff.failed()
+            delay = min(_LOOKUP_EVERY, backoff.delay(random.Random()))  # noqa: S311 - it spreads
+            left = deadline.left
+            if self._stopped.wait(delay if left is None else min(delay, left)):
+                raise StoppedError(
+                    f"cannot look up {name!r}: this factory has been shut down; make a new one"
+                )
+
+    def _started(self) -> GenericInformers:
+        """Those that have synced, or may yet; once this is shut down, all that were started."""
+        return [
+            each
+            for each in self._registry.all()
+            if each.informer.is_started() and (self._stopped.is_set() or _may_sync(each.informer))
+        ]
 
     def _check_running(self) -> None:
         if self._stopped.is_set():
@@ -338,6 +392,36 @@ class DynamicSharedInformerFactory:
 
 def _may_sync(informer: SharedIndexInformer) -> bool:
     return informer.has_synced() or not informer.is_stopped()
+
+
+def _synced(started: GenericInformers) -> SyncResult:
+    return SyncResult((each.gvr, each.informer.has_synced()) for each in started)
+
+
+def _until_synced_or_lost(started: GenericInformers, deadline: Deadline) -> Waiting[bool]:
+    """Until all have synced, or the deadline; True as soon as no other will sync by itself.
+
+    Of an informer that was in such trouble already another try is waited for, since what was
+    wrong may have been mended meanwhile.
+    """
+    before = {each: each.informer.status().lasting for each in started}
+
+    def is_lost(each: GenericInformer, status: InformerStatus) -> bool:
+        return status.lasting >= _TRIES and status.lasting != before[each]
+
+    waiting = started
+    while waiting and not deadline.over:
+        for each in waiting:
+            unless = partial(is_lost, each)
+            yield from each.informer.until_synced(deadline.left, unless=unless)
+        waiting = [
+            each
+            for each in waiting
+            if not each.informer.has_synced() and not each.informer.is_stopped()
+        ]
+        if waiting and all(is_lost(each, each.informer.status()) for each in waiting):
+            return True
+    return False
 
 
 def _parsed(resource: Resource) -> GroupVersionResource:
@@ -427,6 +511,7 @@ def open_informer(
     context: str | None = None,
     namespace: Namespaces | None = None,
     timeout: float | None = 30,
+    patient: bool = False,
     metrics: Metrics | None = None,
     **options: Unpack[ResourceOptionsDict],
 ) -> OpenInformer:
@@ -434,7 +519,9 @@ def open_informer(
 
     ``resource`` is any spelling. ``namespace`` is one to watch, or several; None is all of them.
     ``options`` are those of `DynamicSharedInformerFactory.for_resource`, the rest is the factory's.
-    CacheSyncError after ``timeout`` seconds says why it did not sync. Close it, or use it in a
+    CacheSyncError after ``timeout`` seconds says why it did not sync, or sooner if time does not
+    mend it, unless ``patient`` (`DynamicSharedInformerFactory.sync`). A server that is out of
+    reach is waited for, also where a short name has to be looked up. Close it, or use it in a
     ``with``.
 
     >>> from dyninformer import open_informer
@@ -443,12 +530,13 @@ def open_informer(
     ...     sorted(namespaces.lister.keys())
     ['default', 'kube-node-lease', 'kube-public', 'kube-system']
     """
+    deadline = Deadline(timeout)
     factory = DynamicSharedInformerFactory(
         client, kubeconfig=kubeconfig, context=context, namespace=namespace, metrics=metrics
     )
     try:
-        found = factory.for_resource(resource, **options)
-        factory.sync(timeout)
+        found = factory.for_resource(resource, timeout=deadline.left, **options)
+        factory.sync(deadline.left, patient=patient)
     except BaseException:
         factory.shutdown(_EXIT_SECONDS)
         raise
@@ -592,7 +680,10 @@ class Registry:
 
 
 def _sync_error(
-    result: SyncResult, status: Mapping[GroupVersionResource, InformerStatus], seconds: float
+    result: SyncResult,
+    status: Mapping[GroupVersionResource, InformerStatus],
+    seconds: float,
+    lost: bool,
 ) -> CacheSyncError:
     """What to raise after so many seconds: it says why, for each cache that did not sync."""
     lines = []
@@ -601,7 +692,8 @@ def _sync_error(
         reason = (found and found.reason) or f"still {found.state if found else 'removed'}"
         tries = f" ({found.attempts} tries failed)" if found and found.attempts else ""
         lines.append(f"  {gvr}: {reason}{tries}")
-    head = f"{len(lines)} of {len(result)} caches did not sync in {seconds:.1f} s:"
+    head = f"{len(lines)} of {len(result)} caches did not sync in {seconds:.1f} s"
+    head += ", and more time would not help (patient=True waits all the same):" if lost else ":"
     return CacheSyncError("\n".join([head, *lines]), status)
 
 

@@ -252,10 +252,21 @@ class SharedIndexInformer:
         """Wait for `has_synced`; False at the timeout, or when it stops before."""
         return waited(self.until_synced(timeout))
 
-    def until_synced(self, timeout: float | None) -> Waiting[bool]:
-        """`wait_synced`, for a thread or a loop to carry out. Not for import."""
+    def until_synced(
+        self, timeout: float | None, *, unless: Callable[[InformerStatus], bool] | None = None
+    ) -> Waiting[bool]:
+        """`wait_synced`, for a thread or a loop to carry out. Not for import.
+
+        It is over, too, as soon as the status is one that ``unless`` is true of.
+        """
         reflectors = self._reflectors
-        yield reflectors.pause(lambda: reflectors.synced or reflectors.stopped, Deadline(timeout))
+
+        def is_over() -> bool:
+            if reflectors.synced or reflectors.stopped:
+                return True
+            return unless is not None and unless(reflectors.status())
+
+        yield reflectors.pause(is_over, Deadline(timeout))
         return reflectors.synced
 
     def last_sync_resource_version(self) -> str:

@@ -35,6 +35,13 @@ class _Answer:
     served: tuple[ServedVersion, ...]
 
 
+class RefusedError(UnreachableError):
+    """The server answers, and will go on answering so: no right, or no API server. Not for import.
+
+    Users catch the `UnreachableError` that it is.
+    """
+
+
 class DiscoveryClient:
     """Asks one server, and keeps nothing except Etags. Used by one thread at a time."""
 
@@ -62,14 +69,16 @@ class DiscoveryClient:
         if reply.status == 304 and remembered is not None:
             return remembered.served
         if reply.status != 200:
-            raise UnreachableError(refusal(self._source.host, root, reply))
+            again = reply.status == 429 or reply.status >= 500
+            kind = UnreachableError if again else RefusedError
+            raise kind(refusal(self._source.host, root, reply))
         try:
             if not documents.is_aggregated(reply.body):
                 self._remembered.pop(root, None)
                 return self._each(documents.group_versions(reply.body))
             served = tuple(documents.aggregated(reply.body))
         except documents.MalformedError as error:
-            raise UnreachableError(
+            raise RefusedError(
                 f"{self._source.host} answers {root} with no discovery document "
                 f"({short(str(error))}). "
                 "Is this the address of a Kubernetes API server?"

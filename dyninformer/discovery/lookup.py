@@ -95,7 +95,7 @@ class Discovery:
                 catalog = self._catalog(MISS_KEPT)
                 found = catalog.find(text)
         except UnreachableError as error:
-            raise UnreachableError(f"cannot look up {text!r}: {error}") from error
+            raise type(error)(f"cannot look up {text!r}: {error}") from error
         if found is None:
             raise UnknownResourceError(catalog.miss(text))
         return found
@@ -167,7 +167,7 @@ class Discovery:
         try:
             return self._catalog(KEPT)
         except UnreachableError as error:
-            raise UnreachableError(f"cannot tell what the server serves: {error}") from error
+            raise type(error)(f"cannot tell what the server serves: {error}") from error
 
     def _catalog(self, max_age: float) -> Catalog:
         """What is kept, if it is young enough, or what the server says now."""

@@ -239,6 +239,7 @@ class Session:
             reason=health.reason,
             trouble=health.trouble,
             attempts=health.attempts,
+            lasting=health.lasting,
             since=_moment(self._since),
             last_contact=_moment(self._contact),
             next_try=_moment(protocol.due(state)),

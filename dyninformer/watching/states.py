@@ -442,6 +442,8 @@ class Health:
     """The last reason that was reported as news."""
     attempts: int = 0
     """Tries that failed since the last success."""
+    lasting: int = 0
+    """Of those, how many in a row, to the last one, failed for what time alone hardly mends."""
     unauthorized: bool = False
     """The credentials were refused, and no answer was good since: each try reads them anew."""
     missing_since: float | None = None
@@ -459,6 +461,8 @@ class Health:
 
     def fail(self, reason: Reason) -> Health:
         """One failure more."""
+        # While the credentials are refused, a 403 may be for nobody, and not for this user.
+        lasts = reason.trouble.lasts and not self.unauthorized
         return replace(
             self,
             backoff=self.backoff.failed(),
@@ -467,12 +471,13 @@ class Health:
             trouble=reason.trouble,
             said=reason.text,
             attempts=self.attempts + 1,
+            lasting=self.lasting + 1 if lasts else 0,
         )
 
     def thrive(self, now: float) -> Health:
         """It works, from now on or still."""
         alive = now if self.alive_since is None else self.alive_since
-        return replace(self, alive_since=alive, reason="", trouble=None, attempts=0)
+        return replace(self, alive_since=alive, reason="", trouble=None, attempts=0, lasting=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

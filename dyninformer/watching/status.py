@@ -63,6 +63,25 @@ class InformerTrouble(StrEnum):
     TRANSFORM = "transform"
     """The transform failed on too many objects of the first state."""
 
+    @property
+    def lasts(self) -> bool:
+        """Whether time alone hardly mends it: somebody has to change rights, or what is asked.
+
+        >>> InformerTrouble.FORBIDDEN.lasts, InformerTrouble.UNREACHABLE.lasts
+        (True, False)
+        """
+        return self in _LASTING
+
+
+_LASTING = frozenset(
+    {
+        InformerTrouble.FORBIDDEN,
+        InformerTrouble.CLUSTER_SCOPED,
+        InformerTrouble.BAD_REQUEST,
+        InformerTrouble.TRANSFORM,
+    }
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -115,6 +134,9 @@ class InformerStatus:
     """The same for programs: what kind of trouble that is; None if all is well."""
     attempts: int = 0
     """Tries that failed since the last success."""
+    lasting: int = 0
+    """Of those, how many in a row, the last one among them, failed for what time alone hardly
+    mends (`InformerTrouble.lasts`). ``sync()`` gives up at two."""
     since: datetime | None = None
     """When this state began."""
     last_contact: datetime | None = None
@@ -131,7 +153,8 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
     Synced when all are; the version is the lowest, and empty until all are synced.
     """
     worst = min(statuses, key=lambda each: _WORST_FIRST.index(each.state))
-    synced = all(each.synced for each in statuses)
+    unsynced = [each for each in statuses if not each.synced]
+    synced = not unsynced
     reasons = dict.fromkeys(each.reason for each in statuses if each.reason)
     return InformerStatus(
         state=worst.state,
@@ -144,6 +167,7 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
         reason=" ".join(reasons),
         trouble=worst.trouble or next(filter(None, (each.trouble for each in statuses)), None),
         attempts=max(each.attempts for each in statuses),
+        lasting=max(each.lasting for each in unsynced or statuses),
         since=worst.since,
         last_contact=max(_known(each.last_contact for each in statuses), default=None),
         next_try=min(_known(each.next_try for each in statuses), default=None),

@@ -461,6 +461,29 @@ def test_a_transform_that_raises_fails_the_sync_with_that_reason() -> None:
     assert talk.in_state(BackingOff).memory.health.attempts == 1
 
 
+def test_tries_that_fail_for_what_lasts_are_counted_in_a_row() -> None:
+    """What may pass by itself begins the count anew; so does a success (S3)."""
+    talk = Talk().begin()
+    counts = []
+    for code in (403, 403, 429, 403, 403):
+        talk.say(refused(code))
+        counts.append(talk.memory.health.lasting)
+        talk.when_due()
+    assert counts == [1, 2, 0, 1, 2]
+    talk.stream("5")
+    assert talk.memory.health.lasting == 0
+
+
+def test_a_refusal_of_nobody_is_none_of_this_user() -> None:
+    """While the credentials are no good, a 403 may be for a client that shows none (S3, S28)."""
+    talk = Talk().begin()
+    talk.say(refused(401))
+    talk.say(refused(403))
+    talk.when_due()
+    talk.say(refused(403))
+    assert (talk.memory.health.attempts, talk.memory.health.lasting) == (2, 0)
+
+
 def test_a_state_older_than_what_is_held_is_asked_for_once_more() -> None:
     """A replica may lag behind (S30)."""
     talk = Talk().begin().stream("10")

@@ -71,6 +71,15 @@ def test_the_one_that_is_worst_off_is_shown() -> None:
     )
 
 
+def test_what_lasts_counts_where_it_keeps_the_whole_from_being_synced() -> None:
+    """A namespace that is synced, and refused since, does not."""
+    refused = status(InformerState.BACKING_OFF, synced=True, lasting=3)
+    reading = status(InformerState.LISTING)
+    assert merged([refused, reading], 0).lasting == 0
+    assert merged([refused, status(InformerState.BACKING_OFF, lasting=1)], 0).lasting == 1
+    assert merged([refused, status(InformerState.WATCHING, synced=True)], 0).lasting == 3
+
+
 def test_the_trouble_is_that_of_the_worst() -> None:
     """If that has none, of another one that has."""
     well = status(InformerState.WATCHING)

@@ -20,6 +20,7 @@ WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
 BLOBS = GroupVersionResource("loose.io", "v1", "blobs")
 GLOBES = GroupVersionResource("ex.io", "v1", "globes")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+NODES = GroupVersionResource("", "v1", "nodes")
 
 PATIENCE = 20.0
 """Seconds after which a condition that a test waits for will not come true."""
@@ -111,6 +112,25 @@ def replayed(events: list[Event]) -> dict[str, Object]:
             assert event.old == known[event.key], f"{event} has another past"
             known[event.key] = event.object
     return known
+
+
+def rights_of_alice(namespace: str) -> list[Object]:
+    """A Role and its RoleBinding: she may list and watch the widgets of a namespace."""
+    group, name = "rbac.authorization.k8s.io", f"alice-{namespace}"
+    role = {
+        "apiVersion": f"{group}/v1",
+        "kind": "Role",
+        "metadata": {"name": name},
+        "rules": [{"apiGroups": ["ex.io"], "resources": ["widgets"], "verbs": ["list", "watch"]}],
+    }
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "alice"}],
+    }
+    return [role, binding]
 
 
 def seen(informer: SharedIndexInformer, written: Object) -> None:

@@ -21,6 +21,8 @@ class Relay:
         self._lock = threading.Lock()  # guards _open and _passing
         self._open: set[socket.socket] = set()
         self._passing = True
+        self.turned_away = 0
+        """Connections that were reset as soon as they came."""
         self._through = threading.Event()  # connections are passed on, not held
         self._through.set()
         self._threads: list[threading.Thread] = []
@@ -89,6 +91,7 @@ class Relay:
             if not passing:
                 near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
                 near.close()
+                self.turned_away += 1
                 continue
             try:
                 far = socket.create_connection((self._target.hostname, self._target.port))

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from dyninformer import (
+    CacheSyncError,
+    DynamicSharedInformerFactory,
     EventType,
+    GenericInformer,
     GroupVersionResource,
     InformerState,
+    InformerTrouble,
     ListOptions,
     OptionsConflictError,
     ResourceOptions,
     StoppedError,
+    UnknownResourceError,
+    UnreachableError,
 )
 from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.faults import BlackHole, Faults, HttpStatus
-from tests.conformance.cluster import Collection
+from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Factories
 from tests.conformance.informer.recorders import (
     BLOBS,
+    GLOBES,
+    NODES,
     PATIENCE,
     WIDGETS,
     Counts,
     Heard,
     on_embedded,
     reason_of,
+    rights_of_alice,
     seen,
 )
+from tests.conformance.informer.relay import Relay
 from tests.conformance.shapes import widget
 from tests.conformance.wire import until
 
@@ -180,6 +191,133 @@ def test_s03_after_shutdown_reads_work_and_starts_do_not(
         factory.start()
     with pytest.raises(StoppedError):
         factory.for_resource(BLOBS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "trouble"),
+    [
+        (lambda f: f.for_resource(WIDGETS, label_selector="a in b"), InformerTrouble.BAD_REQUEST),
+        (lambda f: f.for_resource(WIDGETS, field_selector="a=b"), InformerTrouble.BAD_REQUEST),
+        (lambda f: f.for_resource(GLOBES), InformerTrouble.CLUSTER_SCOPED),
+        (lambda f: f.for_resource(NODES), InformerTrouble.CLUSTER_SCOPED),
+        (lambda f: f.for_resource(WIDGETS, transform=lambda _: None), InformerTrouble.TRANSFORM),
+    ],
+    ids=["label selector", "field selector", "cluster-scoped", "built-in", "transform"],
+)
+def test_s03_what_time_does_not_mend_is_not_waited_for(
+    factories: Factories,
+    widgets: Collection,
+    asked: Callable[[DynamicSharedInformerFactory], GenericInformer],
+    trouble: InformerTrouble,
+) -> None:
+    """Two tries, and sync raises, though its timeout is far; one that syncs is waited for."""
+    widgets.fill("a", "b")
+    factory = factories()
+    lost, fine = asked(factory).gvr, factory.for_resource(BLOBS).gvr
+    with pytest.raises(CacheSyncError, match="more time would not help") as caught:
+        factory.sync(timeout=600)
+    assert (caught.value.status[lost].trouble, caught.value.status[lost].lasting) == (trouble, 2)
+    assert caught.value.status[fine].synced
+
+
+def test_s03_rights_that_are_granted_later_are_waited_for_with_patience(
+    cluster: Cluster, factories: Factories, widgets: Collection
+) -> None:
+    """Without it two tries are enough; all the while it is tried on, and syncs in the end."""
+    widgets.fill("a")
+    factory = factories(cluster.server.client(token=cluster.alice._token))
+    found = factory.for_resource(WIDGETS)
+    with pytest.raises(CacheSyncError, match="forbidden") as caught:
+        factory.sync(timeout=600)
+    assert "patient=True" in str(caught.value)
+    with pytest.raises(CacheSyncError) as caught:
+        factory.sync(timeout=0.1, patient=True)
+    assert "patient=True" not in str(caught.value)
+    for each in rights_of_alice(widgets.namespace):
+        cluster.server.create(each, widgets.namespace)
+    assert factory.sync(timeout=PATIENCE, patient=True) == {WIDGETS: True}
+    assert found.informer.status().lasting == 0
+
+
+@on_embedded
+def test_s03_a_second_sync_waits_for_another_try(
+    faults: Faults, factories: Factories, widgets: Collection
+) -> None:
+    """What was wrong at the last try may have been mended since then."""
+    widgets.fill("a")
+    factory = factories()
+    factory.for_resource(WIDGETS)
+    with faults.add(HttpStatus(403), namespace=widgets.namespace) as refusal:
+        with pytest.raises(CacheSyncError):
+            factory.sync(timeout=600)
+        tries = refusal.hits
+    assert tries == 2
+    assert factory.sync(timeout=PATIENCE)
+
+
+@on_embedded
+def test_s03_one_namespace_that_is_lost_is_enough(
+    faults: Faults, factories: Factories, widgets: Collection, other: Collection
+) -> None:
+    """An informer of several namespaces is synced when all are; a synced one counts no more."""
+    factory = factories(namespace=[widgets.namespace, other.namespace])
+    factory.for_resource(WIDGETS)
+    refusal = faults.add(HttpStatus(403), namespace=other.namespace)
+    with pytest.raises(CacheSyncError, match=other.namespace):
+        factory.sync(timeout=600)
+    refusal.remove()
+    assert factory.sync(timeout=PATIENCE, patient=True)
+
+
+def test_s03_a_short_name_is_looked_up_once_the_server_is_back(
+    factories: Factories, relay: Relay, relayed: Any
+) -> None:
+    """For as long as was given; without a timeout it is an error at once."""
+    factory = factories(relayed)
+    found: list[GroupVersionResource] = []
+
+    def look_up() -> None:
+        found.append(factory.for_resource("wd", timeout=PATIENCE).gvr)
+
+    thread = threading.Thread(target=look_up)
+    with relay.away():
+        with pytest.raises(UnreachableError, match="cannot look up 'wd'"):
+            factory.for_resource("wd")
+        before = relay.turned_away
+        thread.start()
+        until(lambda: relay.turned_away > before)
+        assert found == []
+    thread.join(PATIENCE)
+    assert found == [WIDGETS]
+
+
+def test_s03_a_name_that_the_server_has_not_is_not_waited_for(factories: Factories) -> None:
+    """A misspelt one would never come, and the likely one is named."""
+    with pytest.raises(UnknownResourceError, match="did you mean widgets"):
+        factories().for_resource("widgetz", timeout=600)
+
+
+@on_embedded
+def test_s11_a_shutdown_ends_the_wait_for_a_name(
+    factories: Factories, relay: Relay, relayed: Any
+) -> None:
+    """It is a wait as any other."""
+    factory = factories(relayed)
+    said: list[Exception] = []
+
+    def look_up() -> None:
+        try:
+            factory.for_resource("wd", timeout=600)
+        except StoppedError as error:
+            said.append(error)
+
+    thread = threading.Thread(target=look_up)
+    with relay.away():
+        thread.start()
+        until(lambda: relay.turned_away)
+        factory.shutdown(5)
+        thread.join(PATIENCE)
+    assert len(said) == 1
 
 
 def test_s04_a_removed_informer_can_be_asked_for_anew(

@@ -36,6 +36,7 @@ from tests.conformance.informer.recorders import (
     form,
     on_embedded,
     reason_of,
+    rights_of_alice,
     seen,
 )
 from tests.conformance.informer.relay import Relay
@@ -183,28 +184,15 @@ def test_s28_a_right_that_is_taken_away_and_given_back(
     cluster: Cluster, factories: Factories, widgets: Collection
 ) -> None:
     """Forbidden is never permanent: the status says why, and what is held stays."""
-    server, name = cluster.server, f"alice-{widgets.namespace}"
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": name},
-        "rules": [{"apiGroups": ["ex.io"], "resources": ["widgets"], "verbs": ["list", "watch"]}],
-    }
-    binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],
-    }
     widgets.fill("a")
+    server = cluster.server
     factory = factories(server.client(token=cluster.alice._token))
     found, heard = factory.for_resource(WIDGETS), Heard()
     found.informer.add_event_handler(heard)
     factory.start()
     assert 'User "alice"' in reason_of(found.informer, "forbidden")
-    server.create(role, widgets.namespace)
-    server.create(binding, widgets.namespace)
+    for each in rights_of_alice(widgets.namespace):
+        server.create(each, widgets.namespace)
     assert factory.wait_for_cache_sync(PATIENCE)
     heard.wait("ADDED", "a")
 
