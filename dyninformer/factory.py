@@ -37,7 +37,15 @@ from dyninformer.options import (
     options_from,
 )
 from dyninformer.resource import GroupVersionResource
-from dyninformer.threads import Deadline, Flag, Waiting, in_forked_child, runs_for, waited
+from dyninformer.threads import (
+    Deadline,
+    Flag,
+    Pause,
+    Waiting,
+    in_forked_child,
+    runs_for,
+    waited,
+)
 from dyninformer.types import Names
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.status import InformerStatus
@@ -287,7 +295,12 @@ class DynamicSharedInformerFactory:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until this factory is shut down; False at the timeout."""
-        return self._stopped.wait(timeout)
+        return waited(self.until_stopped(timeout))
+
+    def until_stopped(self, timeout: float | None) -> Waiting[bool]:
+        """`wait`, for a thread or a loop to carry out. Not for import."""
+        stopped = self._stopped
+        return (yield Pause(stopped.bell, stopped.is_set, Deadline(timeout)))
 
     def shutdown(self, timeout: float | None = None) -> bool:
         """Stop everything, and wait for the callbacks that run (S11).

@@ -428,6 +428,10 @@ class Reflectors:
             f"reflector {each.scope}" for each in self._reflectors if not each.join(deadline.left)
         ]
 
+    def until_stopped(self) -> Waiting[None]:
+        """Wait for `signal_stop`."""
+        yield self.pause(lambda: self.stopped, Deadline(None))
+
     def pause(self, condition: Callable[[], bool], deadline: Deadline) -> Pause:
         """Until a condition that depends on their state is met."""
         return Pause(self._changed, condition, deadline)

@@ -18,6 +18,7 @@ from tests.documents import ROOT
 
 PACKAGES = (
     "dyninformer",
+    "dyninformer.aio",
     "dyninformer.jsonpath",
     "dyninformer.metrics",
     "dyninformer.testing",

@@ -26,7 +26,7 @@ from dyninformer.delivery.queue import (
     OrderedQueue,
     ViewWalk,
 )
-from dyninformer.delivery.stream import EventStream
+from dyninformer.delivery.stream import EventStream, checked_idle_timeout
 from dyninformer.delivery.worker import Teller, Telling, Worker
 from dyninformer.errors import StoppedError
 from dyninformer.metrics import NO_METRICS, Metrics
@@ -144,9 +144,12 @@ class Timers:
 
 
 class _Subscriber:
-    """A handler or a stream. ``timer`` is its next resync's; the rest does not change."""
+    """A handler or a stream. ``timer`` is its next resync's; the rest does not change.
 
-    __slots__ = ("first", "given_name", "name", "period", "queue", "timer")
+    A ``lost`` one has nothing left to be told with.
+    """
+
+    __slots__ = ("first", "given_name", "lost", "name", "period", "queue", "timer")
 
     def __init__(
         self, name: str, queue: HandlerQueue, period: float, given_name: str | None = None
@@ -156,6 +159,7 @@ class _Subscriber:
         self.queue = queue
         self.period = period
         self.first = FirstState()
+        self.lost = False
         self.timer: Timer | None = None
 
 
@@ -263,7 +267,8 @@ class Dispatcher:
         watched = self._watched
         for change in changes:
             for watch in watched.get(change.key, ()):
-                watch.tell(change)
+                with suppress(BaseException):  # it looks at the cache, whatever this was
+                    watch.tell(change)
 
     def synced(self) -> None:
         """The informer has its first whole state, and has published it. Idempotent."""
@@ -303,7 +308,7 @@ class Dispatcher:
                     handler,
                     name,
                     self._metrics,
-                    partial(self._collect, subscriber),
+                    partial(self._lose, subscriber),
                 )
                 if teller_of is None:
                     teller: Teller = Worker(telling, self._want_thread, self._wanted.discard)
@@ -337,11 +342,8 @@ class Dispatcher:
 
         StoppedError once stopped.
         """
-        if idle_timeout is not None and not idle_timeout >= 0:
-            raise ValueError(f"idle_timeout is {idle_timeout!r}: give seconds, or None for ever")
-        return self.subscribe(
-            partial(EventStream, idle_timeout=idle_timeout), coalesce=coalesce, initial=initial
-        )
+        make = partial(EventStream, idle_timeout=checked_idle_timeout(idle_timeout))
+        return self.subscribe(make, coalesce=coalesce, initial=initial)
 
     def subscribe(self, make: MakeStream[S], *, coalesce: bool, initial: bool) -> S:
         """Subscribe a stream of any kind; see `events`. Its queue's consumer comes by itself."""
@@ -446,6 +448,12 @@ class Dispatcher:
         self._collected.append(subscriber)
         self._aside.ask()
 
+    def _lose(self, subscriber: _Subscriber) -> None:
+        """What a handler was called by has ended without it: the same, and it is logged."""
+        subscriber.lost = True
+        subscriber.queue.closed = True
+        self._collect(subscriber)
+
     def _follow_up(self) -> None:
         """What could not be done under the lock, or by a finalizer. Without the lock."""
         while self._collected:
@@ -454,6 +462,13 @@ class Dispatcher:
             except IndexError:  # another thread was faster
                 break
             self._end(subscriber)
+            if subscriber.lost:
+                _log.warning(
+                    "%s: handler %s was removed, as the event loop that called it has ended: "
+                    "remove it, or shut the factory down, before that",
+                    self._store.gvr,
+                    subscriber.name,
+                )
         failed = False
         while self._failures:
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from dyninformer.delivery.events import Event, EventType
@@ -13,7 +14,7 @@ from dyninformer.options import checked_resync
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec, read
 from dyninformer.store.decide import Delta, LiveUpdate
-from dyninformer.threads import Flag, in_forked_child
+from dyninformer.threads import Deadline, Flag, Pause, Waiting, in_forked_child, waited
 from dyninformer.types import Object
 
 OnObject: TypeAlias = Callable[[Object], object]
@@ -45,19 +46,23 @@ class Handler:
         resync: float | None = None,
         coalesce: bool = False,
         name: str | None = None,
+        coroutines: bool = False,
     ) -> None:
+        """``coroutines`` are allowed where what tells the handler awaits them."""
         given = {
             "on_add": on_add,
             "on_update": on_update,
             "on_delete": on_delete,
             "on_event": on_event,
         }
-        chosen = _callbacks(handler, given)
+        chosen = _callbacks(handler, given, coroutines)
         self.on_add: OnObject | None = chosen["on_add"]
         self.on_update: OnUpdate | None = chosen["on_update"]
         self.on_delete: OnObject | None = chosen["on_delete"]
         self.on_event: OnEvent | None = chosen["on_event"]
         if filter is not None:
+            if coroutines and inspect.iscoroutinefunction(filter):
+                raise TypeError("filter is a coroutine function: give a plain one, called at once")
             _check_callback("filter", filter)
         self._filter = filter
         self._projection = None if when_changed is None else _projection(when_changed)
@@ -74,6 +79,13 @@ class Handler:
         self._selective = filter is not None or self._projection is not None
         self.takes_dicts = not self._selective and self.on_event is None
         """Of updates it hears all, and nothing but the two objects."""
+
+    def call_through(self, call: Callable[..., object]) -> None:
+        """Have ``call(callback, *args)`` stand for each call of a callback from now on."""
+        for each in CALLBACKS:
+            callback = getattr(self, each)
+            if callback is not None:
+                setattr(self, each, partial(call, callback))
 
     @property
     def hears_additions(self) -> bool:
@@ -174,7 +186,7 @@ def _told(event: Event, step: Delta, codec: Codec) -> Object:
     return event.object
 
 
-def _callbacks(handler: object, given: dict[str, Any]) -> dict[str, Any]:
+def _callbacks(handler: object, given: dict[str, Any], coroutines: bool) -> dict[str, Any]:
     chosen = dict(given)
     for each in CALLBACKS:
         method = getattr(handler, each, None)
@@ -192,14 +204,18 @@ def _callbacks(handler: object, given: dict[str, Any]) -> dict[str, Any]:
         )
     for each, callback in chosen.items():
         if callback is not None:
-            _check_callback(each, callback)
+            _check_callback(each, callback, coroutines)
     return chosen
 
 
-def _check_callback(name: str, callback: object) -> None:
+def _check_callback(name: str, callback: object, coroutines: bool = False) -> None:
     if not callable(callback):
         raise TypeError(f"{name} is {callback!r}: give a function")
     for each in (callback, type(callback).__call__):
+        if coroutines and inspect.isasyncgenfunction(each):
+            raise TypeError(f"{name} is an asynchronous generator: give a coroutine function")
+        if coroutines:
+            continue
         if inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each):
             raise TypeError(
                 f"{name} is a coroutine function, and a handler's thread runs no event loop: "
@@ -241,7 +257,12 @@ class FirstState:
 
     def wait(self, timeout: float | None) -> bool:
         """Until it is reached, or never will be."""
-        self._settled.wait(timeout)
+        return waited(self.until_reached(timeout))
+
+    def until_reached(self, timeout: float | None) -> Waiting[bool]:
+        """`wait`, for a thread or a loop to carry out."""
+        settled = self._settled
+        yield Pause(settled.bell, settled.is_set, Deadline(timeout))
         return self.reached
 
 
@@ -291,9 +312,13 @@ class Registration:
         It never will be when the handler is removed or the informer stops. A call from the
         handler itself does not wait: the events that it would wait for are its own.
         """
+        return waited(self.until_synced(timeout))
+
+    def until_synced(self, timeout: float | None) -> Waiting[bool]:
+        """`wait_for_sync`, for a thread or a loop to carry out. Not for import."""
         if self._tells_here():
             return self.has_synced()
-        return self._first.wait(timeout)
+        return (yield from self._first.until_reached(timeout))
 
     def remove(self) -> None:
         """Take the handler away. Idempotent. No callback begins after this returns (S11).

@@ -47,10 +47,12 @@ class KeyWatch:
 
     def tell(self, change: Delta) -> None:
         """The key has changed. Under the lock."""
-        now = change.packed() if type(change) is LiveUpdate else change
-        self._step = now if self._step is None else merged(self._step, now)
         self._told = True
-        self.bell.ring()
+        try:
+            now = change.packed() if type(change) is LiveUpdate else change
+            self._step = now if self._step is None else merged(self._step, now)
+        finally:  # with no memory for the step, the cache is looked at all the same
+            self.bell.ring()
 
     def end(self) -> None:
         """Nothing will come any more."""

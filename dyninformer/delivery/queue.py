@@ -146,7 +146,7 @@ def _may_be_another(step: Delta) -> bool:
     return step.recreated or (isinstance(step, Step) and step.uids_unknown)
 
 
-Start: TypeAlias = Callable[[], None]
+Start: TypeAlias = Callable[[], object]
 Missed: TypeAlias = dict[str, Delta]
 Reached: TypeAlias = list[Callable[[], None]]
 

@@ -13,6 +13,13 @@ from dyninformer.store.store import Store
 from dyninformer.threads import Deadline
 
 
+def checked_idle_timeout(seconds: float | None) -> float | None:
+    """Seconds without an event after which a stream ends."""
+    if seconds is not None and not seconds >= 0:
+        raise ValueError(f"idle_timeout is {seconds!r}: give seconds, or None for ever")
+    return seconds
+
+
 class EventStream:
     """The events of one informer, from the moment that it was asked for.
 

@@ -29,8 +29,8 @@ class Telling(NamedTuple):
     handler: Handler
     name: str
     metrics: Metrics
-    forget: Callable[[], None]
-    """Has the closed queue taken away; it takes no lock, and waits for nobody."""
+    lose: Callable[[], None]
+    """Closes the queue and has it taken away: the teller has ended. It takes no lock."""
 
     def stopped(self) -> bool:
         """No callback is to begin any more."""

@@ -1,0 +1,354 @@
+"""The factory, as an event loop uses it: what blocks there is awaited here."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+
+from dyninformer import factory
+from dyninformer.aio.blocking import Call
+from dyninformer.aio.informer import GenericInformer, Shell
+from dyninformer.aio.loops import carry_out, running
+from dyninformer.errors import StoppedError
+from dyninformer.factory import NewInformer, Resource, Status, SyncResult
+from dyninformer.metrics import Metrics
+from dyninformer.options import (
+    ListOptions,
+    Namespaces,
+    ResourceOptions,
+    ResourceOptionsDict,
+    Transform,
+    checked_resync,
+)
+from dyninformer.resource import GroupVersionResource
+from dyninformer.threads import in_forked_child
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient
+    from kubernetes.dynamic import DynamicClient
+
+T = TypeVar("T")
+
+_EXIT_SECONDS: Final = 5.0
+_CANCELLED_SECONDS: Final = 0.05
+"""What a cancelled ``async with`` waits for the end at most; the rest goes on without it."""
+
+
+class DynamicSharedInformerFactory:
+    """Live, indexed copies of any collections of one cluster, for an event loop.
+
+    It is `dyninformer.DynamicSharedInformerFactory`, with the same options, on the same threads:
+    what waits there is awaited here. It may be used from several loops. Nothing is read or asked
+    before the first await.
+
+    >>> import asyncio
+    >>> from dyninformer import aio
+    >>> from dyninformer.testing import ApiServer
+    >>> async def main(server: ApiServer) -> None:
+    ...     async with aio.DynamicSharedInformerFactory(server.client()) as factory:
+    ...         namespaces = await factory.for_resource("v1/namespaces")
+    ...         await factory.sync(timeout=30)
+    ...         print(namespaces.lister.get("default")["kind"])
+    >>> with ApiServer() as server:
+    ...     asyncio.run(main(server))
+    Namespace
+    """
+
+    def __init__(
+        self,
+        client: DynamicClient | ApiClient | None = None,
+        *,
+        kubeconfig: str | os.PathLike[str] | None = None,
+        context: str | None = None,
+        resync: float = 0,
+        namespace: Namespaces | None = None,
+        tweak_list_options: Callable[[ListOptions], None] | None = None,
+        transform: Transform | None = None,
+        resources: Mapping[GroupVersionResource, ResourceOptions] | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        ResourceOptions(namespaces=namespace, resync=checked_resync(resync), transform=transform)
+        self._make = partial(
+            factory.DynamicSharedInformerFactory,
+            client,
+            kubeconfig=kubeconfig,
+            context=context,
+            resync=resync,
+            namespace=namespace,
+            tweak_list_options=tweak_list_options,
+            transform=transform,
+            resources=resources,
+            metrics=metrics,
+        )
+        self._shell = Shell()
+        # Guards the next two. Under it the factory is made, which reads settings.
+        self._lock = threading.RLock()
+        self._made: factory.DynamicSharedInformerFactory | None = None
+        self._ended = False
+        in_forked_child(self, "_lock")
+
+    # -- informers -----------------------------------------------------------------------
+
+    async def for_resource(
+        self, resource: Resource, **options: Unpack[ResourceOptionsDict]
+    ) -> GenericInformer:
+        """The informer of a resource; the same one for every caller (S1).
+
+        See `dyninformer.DynamicSharedInformerFactory.for_resource`.
+        """
+        return await self._generic(lambda: self._core().for_resource(resource, **options))
+
+    async def informer_for(self, resource: Resource, new_informer: NewInformer) -> GenericInformer:
+        """The informer of a resource, made by ``new_informer(client, resync)`` if there is none.
+
+        It makes a `dyninformer.SharedIndexInformer`, on a thread.
+        """
+        return await self._generic(lambda: self._core().informer_for(resource, new_informer))
+
+    async def start(self) -> None:
+        """Start the informers that are not started. Idempotent; never waits for the network.
+
+        See `dyninformer.DynamicSharedInformerFactory.start`.
+        """
+        await self._off_loop(lambda: self._core().start())
+
+    async def wait_for_cache_sync(self, timeout: float | None = None) -> SyncResult:
+        """Wait until every started informer has synced, or until the timeout.
+
+        An informer that was stopped by itself before it had synced never will: it is left out.
+        """
+        core = await self._off_loop(self._core)
+        return await carry_out(core.until_caches_synced(timeout))
+
+    async def sync(self, timeout: float | None = None) -> SyncResult:
+        """Start, and wait for all. CacheSyncError says why, for each that did not sync."""
+        await self.start()
+        return await carry_out(self._core().until_synced(timeout))
+
+    def status(self) -> Status:
+        """How each informer stands."""
+        return {} if self._made is None else self._made.status()
+
+    async def remove(self, resource: Resource, timeout: float = _EXIT_SECONDS) -> bool:
+        """Stop an informer and forget it, so that it can be asked for anew (S4).
+
+        True if there is none. False if a callback still runs at the timeout; it is cancelled
+        then. A call from a handler of this factory waits for nothing (S11).
+        """
+        patience = 0 if self._shell.tells_here() else timeout
+        removed = await self._off_loop(lambda: self._core().remove(resource, patience))
+        if not removed and patience == timeout:
+            self._shell.cancel_handlers()
+        return removed
+
+    @property
+    def client(self) -> DynamicClient:
+        """A client for writes, with the same settings. It blocks: call it on a thread."""
+        return self._core().client
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that the kubeconfig's context, or the pod, is in; else "default"."""
+        return self._core().namespace
+
+    # -- the end -------------------------------------------------------------------------
+
+    async def wait(self, timeout: float | None = None) -> bool:
+        """Wait until this factory is shut down; False at the timeout."""
+        core = await self._off_loop(self._core)
+        return await carry_out(core.until_stopped(timeout))
+
+    async def shutdown(self, timeout: float | None = None) -> bool:
+        """Stop everything, and wait for the callbacks that run (S11).
+
+        False if something still runs at the timeout: a log line names it, and what is a
+        coroutine is cancelled. A call from a handler of this factory waits for nothing. Reads go
+        on working.
+        """
+        patience = 0 if self._shell.tells_here() else timeout
+        call = self._shell.blocking.begin(partial(self._end, patience), urgent=True)
+        try:
+            await call.waiter.wait(None)
+        except BaseException:
+            self._begin_end_at_once()
+            raise
+        ended = call.result()
+        if not ended and patience == timeout:
+            self._shell.cancel_handlers()
+        return ended
+
+    async def __aenter__(self) -> Self:
+        await self._off_loop(self._core)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None or isinstance(error, Exception):
+            await self.shutdown(_EXIT_SECONDS)
+        else:
+            await self._end_cancelled()
+
+    def __repr__(self) -> str:
+        if self._made is None:
+            return "<aio.DynamicSharedInformerFactory, not yet used>"
+        return f"<aio.{repr(self._made).removeprefix('<')}"
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _core(self) -> factory.DynamicSharedInformerFactory:
+        """The factory itself. It reads the settings when it is made."""
+        if self._made is not None:
+            return self._made
+        with self._lock:
+            if self._made is None:
+                if self._ended:
+                    raise StoppedError("this factory has been shut down: make a new one")
+                self._made = self._make()
+            return self._made
+
+    async def _off_loop(self, act: Callable[[], T]) -> T:
+        return await self._shell.blocking.run(act)
+
+    async def _generic(self, ask: Callable[[], factory.GenericInformer]) -> GenericInformer:
+        return GenericInformer(await self._off_loop(ask), self._shell)
+
+    def _end(self, timeout: float | None) -> bool:
+        """In a thread."""
+        with self._lock:
+            self._ended = True
+            core = self._made
+        ended = core is None or core.shutdown(timeout)
+        self._shell.blocking.close()
+        return ended
+
+    async def _end_cancelled(self) -> None:
+        """Have everything end, and wait for next to nothing."""
+        await running().shielded(self._begin_end_at_once().waiter, _CANCELLED_SECONDS)
+
+    def _begin_end_at_once(self) -> Call[bool]:
+        return self._shell.blocking.begin(self._end_at_once, urgent=True)
+
+    def _end_at_once(self) -> bool:
+        """In a thread. Handlers that are awaited are cancelled as soon as they are removed."""
+        if self._made is not None:
+            self._made._signal()
+            self._shell.cancel_handlers()
+        return self._end(_EXIT_SECONDS)
+
+
+class OpenInformer(GenericInformer):
+    """A started and synced informer with a factory of its own, which ends with it.
+
+    `open_informer` gives it. After its end the lister still answers, from the last state.
+
+    >>> import asyncio
+    >>> from dyninformer import aio
+    >>> from dyninformer.testing import ApiServer
+    >>> async def main(server: ApiServer) -> None:
+    ...     namespaces = await aio.open_informer("ns", client=server.client())
+    ...     print(await namespaces.close(), len(namespaces.lister))
+    >>> with ApiServer() as server:
+    ...     asyncio.run(main(server))
+    True 4
+    """
+
+    def __init__(self, factory: DynamicSharedInformerFactory, found: GenericInformer) -> None:
+        self.informer = found.informer
+        self.lister = found.lister
+        self._factory = factory
+
+    @property
+    def client(self) -> DynamicClient:
+        """A client for writes, with the same settings. It blocks: call it on a thread."""
+        return self._factory.client
+
+    async def close(self, timeout: float | None = _EXIT_SECONDS) -> bool:
+        """Stop it; reads go on working. Idempotent."""
+        return await self._factory.shutdown(timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._factory.__aexit__(kind, error, trace)
+
+
+class Opening:
+    """What `open_informer` returns: to be awaited, or to be entered with ``async with``.
+
+    Not for import.
+    """
+
+    def __init__(self, begin: Callable[[], Coroutine[Any, Any, OpenInformer]]) -> None:
+        self._begin = begin
+        self._opened: OpenInformer | None = None
+
+    def __await__(self) -> Generator[Any, Any, OpenInformer]:
+        return self._begin().__await__()
+
+    async def __aenter__(self) -> OpenInformer:
+        self._opened = await self._begin()
+        return self._opened
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._opened is not None:
+            await self._opened.__aexit__(kind, error, trace)
+
+
+def open_informer(
+    resource: Resource,
+    *,
+    client: DynamicClient | ApiClient | None = None,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+    namespace: Namespaces | None = None,
+    timeout: float | None = 30,
+    metrics: Metrics | None = None,
+    **options: Unpack[ResourceOptionsDict],
+) -> Opening:
+    """One resource, started and synced: ``async with`` it, or await it and close it later.
+
+    See `dyninformer.open_informer`.
+
+    >>> import asyncio
+    >>> from dyninformer import aio
+    >>> from dyninformer.testing import ApiServer
+    >>> async def main(server: ApiServer) -> None:
+    ...     async with aio.open_informer("ns", client=server.client()) as namespaces:
+    ...         print(sorted(namespaces.lister.keys()))
+    >>> with ApiServer() as server:
+    ...     asyncio.run(main(server))
+    ['default', 'kube-node-lease', 'kube-public', 'kube-system']
+    """
+
+    async def begin() -> OpenInformer:
+        made = DynamicSharedInformerFactory(
+            client, kubeconfig=kubeconfig, context=context, namespace=namespace, metrics=metrics
+        )
+        try:
+            found = await made.for_resource(resource, **options)
+            await made.sync(timeout)
+        except BaseException as error:
+            await made.__aexit__(type(error), error, error.__traceback__)
+            raise
+        return OpenInformer(made, found)
+
+    return Opening(begin)

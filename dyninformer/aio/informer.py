@@ -1,0 +1,294 @@
+"""One resource's informer, as an event loop uses it: the same informer, awaited where it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from weakref import WeakSet, WeakValueDictionary
+
+from dyninformer import factory, informer
+from dyninformer.aio.blocking import BlockingCalls
+from dyninformer.aio.handlers import HandlerTask, OnEvent, OnObject, OnUpdate, Registration
+from dyninformer.aio.loops import Loop, carry_out, running
+from dyninformer.aio.stream import EventStream
+from dyninformer.delivery.handlers import Filter, Handler, Paths
+from dyninformer.delivery.handlers import Registration as CoreRegistration
+from dyninformer.delivery.stream import checked_idle_timeout
+from dyninformer.delivery.worker import Telling
+from dyninformer.indexer import Indexer, Store
+from dyninformer.lister import GenericLister
+from dyninformer.options import IndexFunction, ResourceOptions, Transform
+from dyninformer.resource import GroupVersionResource
+from dyninformer.types import Object
+from dyninformer.waiting import Condition, Written
+from dyninformer.watching.status import InformerStatus
+
+
+class Shell:
+    """What the informers of one factory share: threads for what blocks, the tasks of handlers."""
+
+    def __init__(self) -> None:
+        self.blocking = BlockingCalls()
+        self._handlers: WeakSet[HandlerTask] = WeakSet()
+        self._informers: WeakValueDictionary[informer.SharedIndexInformer, SharedIndexInformer]
+        self._informers = WeakValueDictionary()
+
+    def add(
+        self, core: informer.SharedIndexInformer, handler: Handler, loop: Loop
+    ) -> CoreRegistration:
+        """Add a handler that the loop calls. From any thread."""
+        tasks: list[HandlerTask] = []
+
+        def teller_of(telling: Telling) -> HandlerTask:
+            tasks.append(HandlerTask(loop, telling))
+            return tasks[0]
+
+        registration = core._dispatcher.add(handler, teller_of)
+        self._handlers.add(tasks[0])
+        tasks[0].begin()
+        return registration
+
+    def tells_here(self) -> bool:
+        """The current task is one that calls a handler: what it stops, it must not wait for."""
+        return any(each.tells_here() for each in self._handlers)
+
+    def cancel_handlers(self) -> None:
+        """End the tasks of handlers that were removed, or whose informer has stopped."""
+        for each in list(self._handlers):
+            if each.removed:
+                each.cancel()
+
+    def informer(self, core: informer.SharedIndexInformer) -> SharedIndexInformer:
+        """The same for the same."""
+        found = self._informers.get(core)
+        if found is None:
+            found = self._informers[core] = SharedIndexInformer(core, self)
+        return found
+
+
+class SharedIndexInformer:
+    """Keeps one collection in memory, and tells handlers what changes, in an event loop.
+
+    It is `dyninformer.SharedIndexInformer`, on the same threads: what waits there is awaited
+    here, and handlers may be coroutine functions. Reads (``lister``, ``store``, ``indexer``) are
+    plain calls that never block. A factory makes it.
+
+    >>> import asyncio
+    >>> from dyninformer import aio
+    >>> from dyninformer.testing import ApiServer
+    >>> async def main(server: ApiServer) -> None:
+    ...     async with aio.DynamicSharedInformerFactory(server.client()) as factory:
+    ...         namespaces = await factory.for_resource("v1/namespaces")
+    ...         await factory.sync(timeout=30)
+    ...         found = await namespaces.informer.wait_for(
+    ...             "jsonpath={.status.phase}=Active", name="default", timeout=30)
+    ...         print(found["kind"], namespaces.informer.has_synced())
+    >>> with ApiServer() as server:
+    ...     asyncio.run(main(server))
+    Namespace True
+    """
+
+    def __init__(self, core: informer.SharedIndexInformer, shell: Shell) -> None:
+        self._core = core
+        self._shell = shell
+        self.gvr: GroupVersionResource = core.gvr
+        self.options: ResourceOptions = core.options
+        self.lister: GenericLister = core.lister
+        """Reads of the cache."""
+        self.store: Store = core.store
+        """The cache by key, in client-go's words."""
+        self.indexer: Indexer = core.indexer
+        """The cache by key and by index, in client-go's words."""
+
+    # -- handlers ------------------------------------------------------------------------
+
+    def add_event_handler(
+        self,
+        handler: object = None,
+        *,
+        on_add: OnObject | None = None,
+        on_update: OnUpdate | None = None,
+        on_delete: OnObject | None = None,
+        on_event: OnEvent | None = None,
+        filter: Filter | None = None,
+        when_changed: Paths | None = None,
+        resync: float | None = None,
+        coalesce: bool = False,
+        name: str | None = None,
+    ) -> Registration:
+        """Have callbacks called with each object that is held, then with each change (S8, S9).
+
+        They are coroutine functions or plain ones; the loop that runs now calls them, one at a
+        time and in order, and awaits each before the next. A plain one must not block, nor may
+        ``filter``. The rest is as in `dyninformer.SharedIndexInformer.add_event_handler`.
+        """
+        handled = Handler(
+            handler,
+            on_add=on_add,
+            on_update=on_update,
+            on_delete=on_delete,
+            on_event=on_event,
+            filter=filter,
+            when_changed=when_changed,
+            resync=resync,
+            coalesce=coalesce,
+            name=name,
+            coroutines=True,
+        )
+        return Registration(self._shell.add(self._core, handled, running()))
+
+    def add_event_handler_with_resync_period(self, handler: object, period: float) -> Registration:
+        """`add_event_handler` with ``resync``, in client-go's words."""
+        return self.add_event_handler(handler, resync=period)
+
+    def remove_event_handler(self, registration: Registration) -> None:
+        """Take a handler away; again is fine. No callback begins after this returns."""
+        registration.remove()
+
+    def events(
+        self, *, idle_timeout: float | None = None, coalesce: bool = False, initial: bool = True
+    ) -> EventStream:
+        """A stream of events for ``async for``: what is held, then what changes.
+
+        It is subscribed when this returns, and costs no thread and no task.
+        """
+        make = partial(EventStream, idle_timeout=checked_idle_timeout(idle_timeout))
+        return self._core._dispatcher.subscribe(make, coalesce=coalesce, initial=initial)
+
+    def set_watch_error_handler(self, handler: Callable[[Exception], object]) -> None:
+        """Have the loop that runs now call ``handler(error)`` when a list or watch fails.
+
+        It is a plain function. Only before `start`.
+        """
+        loop = running()
+        self._core.set_watch_error_handler(lambda error: loop.post(partial(handler, error)))
+
+    def set_transform(self, transform: Transform | None) -> None:
+        """Transform each object before it is held (S17), on a thread. Only before `start`."""
+        self._core.set_transform(transform)
+
+    async def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
+        """Add indexes, also while running (S15). Their functions are called on a thread."""
+        await self._shell.blocking.run(partial(self._core.add_indexers, indexers))
+
+    # -- life ----------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to list and watch, on threads of its own. Idempotent."""
+        await self._shell.blocking.run(self._core.start)
+
+    async def run(self) -> None:
+        """Start, and return when it is stopped. Cancelled, it stops it."""
+        try:
+            await self.start()
+            reflectors = self._core._reflectors
+            await carry_out(reflectors.until_stopped())
+        finally:
+            self._core.signal_stop()
+
+    async def stop(self, timeout: float | None = None) -> bool:
+        """Stop for good, and wait for what runs; reads go on working (S11, S19).
+
+        False if a callback still runs at the timeout; it is cancelled then. A call from a
+        handler of the same factory waits for nothing.
+        """
+        if self._shell.tells_here():
+            self._core.signal_stop()
+            return not self._core.wait_stopped(0)
+        stopped = await self._shell.blocking.run(partial(self._core.stop, timeout))
+        if not stopped:
+            self._shell.cancel_handlers()
+        return stopped
+
+    def is_started(self) -> bool:
+        """Whether `start` was called."""
+        return self._core.is_started()
+
+    def is_stopped(self) -> bool:
+        """Whether it has been stopped, which is for good."""
+        return self._core.is_stopped()
+
+    def has_synced(self) -> bool:
+        """Whether the first whole state of every namespace is held; never false again."""
+        return self._core.has_synced()
+
+    async def wait_synced(self, timeout: float | None = None) -> bool:
+        """Wait for `has_synced`; False at the timeout, or when it stops before."""
+        return await carry_out(self._core.until_synced(timeout))
+
+    def last_sync_resource_version(self) -> str:
+        """The newest version seen; of several namespaces the lowest, "" until all are synced."""
+        return self._core.last_sync_resource_version()
+
+    def status(self) -> InformerStatus:
+        """Its state, and the reason for it."""
+        return self._core.status()
+
+    # -- waiting for the cluster ---------------------------------------------------------
+
+    async def wait_for(
+        self,
+        condition: Condition,
+        *,
+        name: str,
+        namespace: str | None = None,
+        timeout: float | None = None,
+    ) -> Object:
+        """Wait until an object meets a condition, and return it as it then is.
+
+        ``condition`` is kubectl's ``--for`` text or a plain function of the object, which the
+        loop calls; see `dyninformer.SharedIndexInformer.wait_for`. A wait costs no thread, and
+        what happens to other objects costs it nothing.
+        """
+        return await carry_out(self._core.until_met(condition, name, namespace, timeout))
+
+    async def wait_for_version(
+        self,
+        written: Written,
+        timeout: float | None = None,
+        *,
+        namespace: str | None = None,
+    ) -> None:
+        """Wait until the cache has seen a write of your own.
+
+        See `dyninformer.SharedIndexInformer.wait_for_version`.
+        """
+        await carry_out(self._core.until_seen(written, timeout, namespace))
+
+    def __repr__(self) -> str:
+        return f"<aio.{repr(self._core).removeprefix('<')}"
+
+
+class GenericInformer:
+    """An informer and its lister, for one resource, in an event loop.
+
+    >>> import asyncio
+    >>> from dyninformer import aio
+    >>> from dyninformer.testing import ApiServer
+    >>> async def main(server: ApiServer) -> None:
+    ...     async with aio.DynamicSharedInformerFactory(server.client()) as factory:
+    ...         namespaces = await factory.for_resource("v1/namespaces")
+    ...         await factory.sync(timeout=30)
+    ...         print(namespaces, namespaces.lister.get("default")["kind"])
+    >>> with ApiServer() as server:
+    ...     asyncio.run(main(server))
+    <aio.GenericInformer of namespaces.v1, 4 objects> Namespace
+    """
+
+    def __init__(self, core: factory.GenericInformer, shell: Shell) -> None:
+        self.informer = shell.informer(core.informer)
+        self.lister: GenericLister = core.lister
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        """Which resource."""
+        return self.informer.gvr
+
+    def events(
+        self, *, idle_timeout: float | None = None, coalesce: bool = False, initial: bool = True
+    ) -> EventStream:
+        """`SharedIndexInformer.events`."""
+        return self.informer.events(idle_timeout=idle_timeout, coalesce=coalesce, initial=initial)
+
+    def __repr__(self) -> str:
+        return f"<aio.{type(self).__name__} of {self.gvr}, {len(self.informer.store)} objects>"
