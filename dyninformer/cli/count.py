@@ -77,8 +77,8 @@ def command(
     ```console
     $ dyninformer count certificates -A --by .spec.issuerRef.name
     $ dyninformer count cert -A --by '.spec.dnsNames[*]' -o csv
-    $ dyninformer count cert -A --by .metadata.namespace --by .spec.issuerRef.kind --once
-    $ dyninformer count ipamblocks --by .spec.affinity --where .spec.affinity!=host:worker-1
+    $ dyninformer count cert -A --by .spec.issuerRef.kind --by .spec.duration
+    $ dyninformer count ipamblocks --where .spec.affinity!=host:worker-1
     ```
     """
     paths, fits = by or [_NAMESPACE], where_filter(where)

@@ -36,7 +36,10 @@ _SAID: Final = 20  # that are skipped; of the others their number
 _server_option: Final = panel("The server")
 
 Port: TypeAlias = Annotated[
-    int, _server_option(help="On 127.0.0.1; 0 takes any that is free.", min=0, max=65535)
+    int,
+    _server_option(
+        metavar="PORT", help="On 127.0.0.1; 0 takes any that is free.", min=0, max=65535
+    ),
 ]
 KubeconfigOut: TypeAlias = Annotated[
     Path | None,

@@ -23,6 +23,9 @@ INTERRUPTED: Final = 130
 _IN_A_SHELL: Final = {
     "Set KUBECONFIG, or pass kubeconfig=... or a client.": "Set KUBECONFIG, or give --kubeconfig.",
     "or pass namespace=... to watch one namespace": "or give -n to watch one namespace",
+    "Pass context=...; it has": "Give --context; it has",
+    ", or a function of the object": "",
+    ", or pass a GroupVersionResource, for which nothing is looked up": "",
 }
 """What the library advises a programmer, in the words of the command."""
 
@@ -69,6 +72,13 @@ def exit_code(error: BaseException) -> int:
             return FAILED
 
 
+def _said(error: Exception) -> str:
+    """A message; of a file that could not be used, which one and why."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error)
+
+
 @contextmanager
 def reported() -> Iterator[None]:
     """Report a failure as one message, without a traceback, and exit with its code.
@@ -85,5 +95,5 @@ def reported() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     except (errors.DynInformerError, ValueError, OSError) as error:
-        typer.echo(f"error: {visible_lines(in_a_shell(str(error)))}", err=True)
+        typer.echo(f"error: {visible_lines(in_a_shell(_said(error)))}", err=True)
         raise typer.Exit(exit_code(error)) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import queue
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +27,7 @@ from dyninformer.delivery.changes import Change
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.discovery import ResolvedResource
 from dyninformer.display import forms
-from dyninformer.display.columns import Columns, custom_columns, row
+from dyninformer.display.columns import Columns, custom_columns, row, widest_row
 from dyninformer.display.diff import ADDED as PLUS
 from dyninformer.display.diff import REMOVED as MINUS
 from dyninformer.display.diff import diff_lines, short_path
@@ -53,6 +54,7 @@ _TYPES: Final = {
 _SIGNS: Final = {PLUS: "green", MINUS: "red"}
 _SETTLED_SECONDS: Final = 1.0  # more resources may follow those that are being read
 _TIME: Final = "%H:%M:%S"
+_STEP: Final = 8  # by which a column grows when a longer cell comes
 _GENERATION: Final = ".metadata.generation"
 _PATHS: Final = 3  # that a row names of what changed; --diff shows all
 _MISSED: Final = "nobody saw when, so this may not be its last state"
@@ -78,6 +80,7 @@ class EventSource:
     def __init__(self, cluster: Cluster, wanted: Mapping[str, Sequence[str]]) -> None:
         self._cluster = cluster
         self._events: queue.SimpleQueue[tuple[datetime, Event]] = queue.SimpleQueue()
+        self._taken: deque[tuple[datetime, Event]] = deque()  # from the queue, and not yet got
         self._follower: Follower | None = None
         self._first: set[GroupVersionResource] | None = None
         self._known: set[GroupVersionResource] = set()
@@ -164,10 +167,20 @@ class EventSource:
 
     def get(self, timeout: float) -> TimedEvent | None:
         """The next event; None if none comes in time."""
+        if self._taken:
+            return self._timed(*self._taken.popleft())
         try:
-            when, event = self._events.get(timeout=max(0.0, timeout))
+            return self._timed(*self._events.get(timeout=max(0.0, timeout)))
         except queue.Empty:
             return None
+
+    def waiting(self) -> Iterator[TimedEvent]:
+        """What has come already, and `get` will bring next."""
+        for _ in range(self._events.qsize()):
+            self._taken.append(self._events.get())
+        return (self._timed(*each) for each in self._taken)
+
+    def _timed(self, when: datetime, event: Event) -> TimedEvent:
         existing = event.initial and (self._first is None or event.gvr in self._first)
         return TimedEvent(when, event, existing)
 
@@ -400,6 +413,9 @@ def watch_type(event: Event, fits: Filter | None) -> str | None:
 class EventFormat(Protocol):
     """How events are shown."""
 
+    def make_room(self, shown: Iterable[ShownEvent]) -> None:
+        """Have what is shown in columns line up, though it will be shown one by one."""
+
     def lines(self, shown: ShownEvent) -> Iterator[Line]:
         """The lines of one event."""
 
@@ -430,15 +446,26 @@ class EventTable:
         where = ["namespace"] if self._namespace else []
         own = ["name"] if self._columns is None else [each.heading for each in self._columns]
         last = self._paths or ["changed"]
-        self._table = Table(["time", "event", *where, *own, *last], show_headings=show_headings)
+        self._table = Table(
+            ["time", "event", *where, *own, *last], show_headings=show_headings, step=_STEP
+        )
+        aside = [""] * (2 + len(where))
+        self._table.make_room([[*aside, *widest_row(self._columns or ()), ""]])
 
-    def lines(self, shown: ShownEvent) -> Iterator[Line]:
-        """One row; before the first the headings."""
+    def make_room(self, shown: Iterable[ShownEvent]) -> None:
+        """For these rows, and for what their values may become."""
+        self._table.make_room(map(self._cells, shown))
+
+    def _cells(self, shown: ShownEvent) -> list[str]:
         cells = [shown.when.strftime(_TIME), f"{shown.type:{len(MODIFIED)}}"]  # the longest
         if self._namespace:
             cells.append(shown.event.namespace)
         cells += [shown.full_name] if self._columns is None else row(self._columns, shown.object)
-        cells += self._values(shown) if self._paths else [_changed(shown)]
+        return cells + (self._values(shown) if self._paths else [_changed(shown)])
+
+    def lines(self, shown: ShownEvent) -> Iterator[Line]:
+        """One row; before the first the headings."""
+        cells = self._cells(shown)
         *headings, text = self._table.lines([cells])
         for heading in headings:
             yield Line(heading)
@@ -467,6 +494,9 @@ def _changed(shown: ShownEvent) -> str:
 
 class EventDiffs:
     """``watch --diff``: a heading per event, and below it what an update changed."""
+
+    def make_room(self, shown: Iterable[ShownEvent]) -> None:
+        """Do nothing: there are no columns."""
 
     def lines(self, shown: ShownEvent) -> Iterator[Line]:
         """The heading, and the diff."""
@@ -510,17 +540,17 @@ class ObjectTable:
         if events:
             self._table.make_room([(MODIFIED, "")])  # the longest
 
-    def make_room(self, objects: Iterable[Object]) -> None:
+    def make_room(self, shown: Iterable[ShownEvent]) -> None:
         """Line up what is there already, though it comes object by object."""
-        event = [""] if self._events else []
-        self._table.make_room([*event, *row(self._columns, obj)] for obj in objects)
+        self._table.make_room(map(self._cells, shown))
+
+    def _cells(self, shown: ShownEvent) -> list[str]:
+        cells = row(self._columns, shown.object)
+        return [shown.type, *cells] if self._events else cells
 
     def lines(self, shown: ShownEvent) -> Iterator[Line]:
         """One row."""
-        cells = row(self._columns, shown.object)
-        if self._events:
-            cells.insert(0, shown.type)
-        for text in self._table.lines([cells]):
+        for text in self._table.lines([self._cells(shown)]):
             yield Line(text)
 
 
@@ -531,6 +561,9 @@ class ObjectTexts:
         self._form = form
         self._events = events
         self._separated = False
+
+    def make_room(self, shown: Iterable[ShownEvent]) -> None:
+        """Do nothing: there are no columns."""
 
     def lines(self, shown: ShownEvent) -> Iterator[Line]:
         """The text of one event."""
@@ -558,6 +591,8 @@ def show_events(
 ) -> None:
     """Show events until the time is over, or an object meets what is waited for."""
     screen = Screen()
+    there = (events.shown(each) for each in source.waiting() if each.existing)
+    form.make_room(each for each in there if each is not None)
     for received in received_events(cluster, source, length, look=screen.check_reader):
         if received is None:
             continue

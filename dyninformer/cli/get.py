@@ -12,7 +12,7 @@ from dyninformer.cli import arguments
 from dyninformer.cli.arguments import Filter, named_objects, where_filter
 from dyninformer.cli.connection import Cluster, Server, Target, with_target
 from dyninformer.cli.errors import FAILED, WRONG_USAGE, CommandError
-from dyninformer.cli.events import EventFilter, EventSource, ObjectTable, object_format, show_events
+from dyninformer.cli.events import EventFilter, EventSource, object_format, show_events
 from dyninformer.cli.fetch import Answer, Fetch, fetching
 from dyninformer.cli.output import Form, Labels, Part, printed
 from dyninformer.cli.terminal import say
@@ -78,10 +78,11 @@ def command(
     $ dyninformer get cert shop -n prod -o yaml
     $ dyninformer get cert/shop ipamblock/10-0-0-0-26 -n prod
     $ dyninformer get '*.cert-manager.io' -A --show-labels
-    $ dyninformer get cert -A --where .spec.issuerRef.name=letsencrypt --sort-by .metadata.name
-    $ dyninformer get cert -A -o custom-columns=NAME:.metadata.name,HOSTS:.spec.dnsNames[*]
+    $ dyninformer get cert -A --where .spec.issuerRef.name=letsencrypt
+    $ dyninformer get cert -A --sort-by .metadata.name
+    $ dyninformer get cert -A -o custom-columns=KIND:.kind,DNS:.spec.dnsNames
     $ dyninformer get cert -A -o csv
-    $ dyninformer get ipamblocks -o 'jsonpath={range .items[*]}{.spec.cidr}{"\n"}{end}'
+    $ dyninformer get ipamblocks -o 'jsonpath={.items[*].spec.cidr}'
     ```
     """
     form = Form.parse(output)
@@ -211,8 +212,6 @@ def _watch(cluster: Cluster, query: _Query, *, only_changes: bool, events: bool)
     shown_as = object_format(form, cluster, source, events=events, show_headings=query.headings)
     source.begin(say)
     objects = [obj for obj in source.objects() if fits(obj)]
-    if isinstance(shown_as, ObjectTable) and not only_changes:
-        shown_as.make_room(objects)
     _say_what_is_missing(query, objects)
     show_events(cluster, source, EventFilter(fits, initial=not only_changes), shown_as)
 

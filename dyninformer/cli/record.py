@@ -82,9 +82,9 @@ def command(
     For example:
 
     ```console
-    $ dyninformer record certificates -n prod -o certificates.ndjson.zst --for 1s
-    $ dyninformer record '*.cert-manager.io' ipamblocks -A -o incident.ndjson.zst --for 1
-    $ dyninformer record cert -A --where .metadata.name=shop -o shop.ndjson --force --for 1
+    $ dyninformer record certificates -n prod -o certs.ndjson.zst --for 1s
+    $ dyninformer record '*.cert-manager.io' -A -o incident.ndjson.zst --for 1
+    $ dyninformer record cert -A --where .metadata.name=shop -o s.ndjson --for 1
     ```
     """
     fits = where_filter(where) if where else None

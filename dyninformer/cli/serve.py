@@ -56,7 +56,9 @@ def command(
     *,
     namespace: Annotated[
         str,
-        objects_option("-n", "--namespace", help="For objects that do not name theirs."),
+        objects_option(
+            "-n", "--namespace", metavar="NAME", help="For objects that do not name theirs."
+        ),
     ] = "default",
     port: Port = 0,
     kubeconfig_out: KubeconfigOut = None,
@@ -75,7 +77,7 @@ def command(
 
     ```console
     $ dyninformer serve must-gather.local.1234
-    $ dyninformer serve deploy/ crds.yaml -n shop --kubeconfig-out files.kubeconfig
+    $ dyninformer serve deploy/ crds.yaml -n shop
     $ helm template shop ./chart --include-crds | dyninformer serve -
     ```
     """

@@ -84,9 +84,9 @@ def command(
 
     ```console
     $ dyninformer wait certificate/shop -n prod --for create
-    $ dyninformer wait cert shop mail -n prod --for 'jsonpath={.spec.secretName}'
-    $ dyninformer wait certificates --all -A --for 'jsonpath={.metadata.generation}>=1'
-    $ dyninformer wait certificates --any -n prod --for 'jsonpath={.spec.issuerRef.name}!=ca'
+    $ dyninformer wait cert shop -n prod --for 'jsonpath={.spec.secretName}'
+    $ dyninformer wait cert --all -A --for 'jsonpath={.metadata.generation}>=1'
+    $ dyninformer wait cert --any -A --for 'jsonpath={.spec.secretName}!=old'
     $ dyninformer wait certificate/old -n prod --for delete --timeout 1m
     ```
     """

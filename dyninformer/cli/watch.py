@@ -102,10 +102,10 @@ def command(
     $ dyninformer watch certificates -n prod --timeout 1
     $ dyninformer watch cert -A --diff --timeout 1s
     $ dyninformer watch cert/shop cert/mail -n prod --timeout 1s
-    $ dyninformer watch cert -A --on '{.status.conditions[?(@.type=="Ready")].status}' --timeout 1
+    $ dyninformer watch cert -A --on .spec.secretName --timeout 1
     $ dyninformer watch '*.cert-manager.io' ipamblocks -A -o ndjson --timeout 1
     $ dyninformer watch cert -n prod --until '{.spec.secretName}=shop-tls'
-    $ dyninformer watch cert -n prod --exec 'echo {event} {namespace}/{name}' --timeout 1
+    $ dyninformer watch cert -n prod --exec 'echo {event} {name}' --timeout 1
     ```
     """
     if shell and execute is None:

@@ -17,6 +17,7 @@ Cell: TypeAlias = Callable[[Object], str]
 
 NOTHING: Final = "<none>"
 """What kubectl shows where a path finds nothing."""
+_LONGEST_AGE: Final = "2y364d"
 _AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 
 
@@ -26,9 +27,16 @@ class Column:
 
     heading: str
     cell: Cell
+    widest: str = ""
+    """As wide as its cells may become by and by."""
 
 
 Columns: TypeAlias = list[Column]
+
+
+def widest_row(columns: Iterable[Column]) -> list[str]:
+    """What the cells of any object may become by themselves, as an age does."""
+    return [column.widest for column in columns]
 
 
 def row(columns: Iterable[Column], obj: Object) -> list[str]:
@@ -56,7 +64,10 @@ def table_columns(
     chosen = (each for each in own if wide or each.priority == 0)
     if not ages:
         chosen = (each._replace(type="string") if each.type == "date" else each for each in chosen)
-    return named + [Column(each.name, _maker(each)) for each in chosen]
+    return named + [
+        Column(each.name, _maker(each), _LONGEST_AGE if each.type == "date" else "")
+        for each in chosen
+    ]
 
 
 def custom_columns(text: str, *, nothing: str = NOTHING) -> Columns:

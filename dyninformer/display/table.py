@@ -23,7 +23,8 @@ _SEPARATORS: Final = frozenset(',;"')  # a semicolon is one in half of Europe
 class Table:
     r"""Rows that line up. More rows may follow later; columns then only grow.
 
-    A cell without a value stays blank, as in kubectl.
+    They grow by ``step`` and more at a time, so that a table that is printed row by row stays
+    in line for long. A cell without a value stays blank, as in kubectl.
 
     >>> table = Table(["name", "age"])
     >>> print(*table.lines([["shop", "5m"], ["long-name", "2d"]]), sep="\n")
@@ -32,10 +33,11 @@ class Table:
     long-name   2d
     """
 
-    def __init__(self, headings: Cells, *, show_headings: bool = True) -> None:
+    def __init__(self, headings: Cells, *, show_headings: bool = True, step: int = 1) -> None:
         self._headings = [visible(heading).upper() for heading in headings]
         self._widths = [width(heading) if show_headings else 0 for heading in self._headings]
         self._pending = show_headings
+        self._step = step
 
     def lines(self, rows: Iterable[Cells]) -> list[str]:
         """The rows as lines, the headings first if these are the first rows."""
@@ -43,17 +45,19 @@ class Table:
         if self._pending:
             self._pending = False
             shown.insert(0, self._headings)
-        self._widen(shown)
+        self._widen(shown, self._step)
         return [self._line(row) for row in shown]
 
     def make_room(self, rows: Iterable[Cells]) -> None:
         """Make the columns wide enough for rows that will follow one by one."""
-        self._widen([visible(cell) for cell in row] for row in rows)
+        self._widen(([visible(cell) for cell in row] for row in rows), 1)
 
-    def _widen(self, shown: Iterable[Cells]) -> None:
+    def _widen(self, shown: Iterable[Cells], step: int) -> None:
         for row in shown:
             for at, cell in enumerate(row[:-1]):  # nothing follows the last
-                self._widths[at] = max(self._widths[at], width(cell))
+                needed = width(cell)
+                if needed > self._widths[at]:
+                    self._widths[at] = -(-needed // step) * step
 
     def _line(self, row: Cells) -> str:
         *cells, last = row

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -125,8 +128,7 @@ def test_messages_advise_what_a_shell_has(run: Run, monkeypatch: pytest.MonkeyPa
     said = run("get", "cert").stderr
     assert "give --kubeconfig" in said
     assert "kubeconfig=" not in said
-    library = [path for path in (ROOT / "dyninformer").rglob("*.py") if "cli" not in path.parts]
-    sources = "".join(path.read_text("utf-8") for path in library)
+    sources = "\n".join(messages())
     assert [words for words in errors._IN_A_SHELL if words not in sources] == []
 
 
@@ -134,3 +136,99 @@ def test_messages_advise_what_a_shell_has(run: Run, monkeypatch: pytest.MonkeyPa
 def test_a_request_timeout_is_a_duration(run: Run, text: str, code: int) -> None:
     """As kubectl takes it, or in seconds."""
     assert run("get", "cert", "-A", "-o", "name", "--request-timeout", text).exit_code == code
+
+
+def helped(name: str) -> str:
+    """The help of a command on a terminal of 80 columns; "" is dyninformer's own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dyninformer.cli.main", *([name] if name else []), "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"},
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["", *THERE])
+def test_help_fits_80_columns_and_names_no_type_of_python(name: str) -> None:
+    """An example that is cut in two cannot be copied; a flag has no value."""
+    shown = helped(name)
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+    assert re.findall(r"<\w+(?: range)?>|<list\[.*", shown) == []
+    for example in re.findall(r"^ *(\$ .+)$", docstring(name), re.MULTILINE) if name else ():
+        assert f"  {example}" in shown
+
+
+EXPECTED_IN_A_PROGRAM = (
+    "make a new one",  # of a factory: the command's own goes with the command
+    "running factory for a new one",
+    "the factory was shut down",
+    "pass a client, or kubeconfig= and context=, not both",
+    "call factory.remove(",
+    "pass namespace=, or what the write",  # of wait_for_version
+    "factory.sync() waits for it",  # of reads before the first sync
+    "Ask a running factory for the resource again",
+    "pass it to for_resource",  # of GroupVersionResource.parse
+    "only label_selector, field_selector and limit",  # of a tweak
+    "page_size is ",
+)
+"""What the command gives no occasion for."""
+OF_PROGRAMS = re.compile(
+    r"[Pp]ass [a-zA-Z_.]+(?:=|\b)|\w+=\.\.\.|for_resource|factory\b|GroupVersionResource|"
+    r"function of the object|page_size|label_selector"
+)
+
+
+def messages() -> Iterator[str]:
+    """Every text of the library's own modules with more than a word, docstrings left out."""
+    for path in sorted((ROOT / "dyninformer").rglob("*.py")):
+        if {"cli", "testing", "scale"} & set(path.relative_to(ROOT).parts):
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        texts = {
+            id(node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                parts = [each for each in node.values if isinstance(each, ast.Constant)]
+                texts.update(map(id, parts))
+                yield "".join(
+                    str(each.value) if isinstance(each, ast.Constant) else "x"
+                    for each in node.values
+                )
+        for node in ast.walk(tree):
+            text = node.value if isinstance(node, ast.Constant) and id(node) not in texts else ""
+            if isinstance(text, str) and " " in text and not text.startswith("dict["):
+                yield text
+
+
+def test_no_message_of_the_library_speaks_of_python_in_a_shell() -> None:
+    """Each is put into the words of a shell, unless the command gives no occasion for it."""
+    wrong = [
+        text
+        for text in messages()
+        if OF_PROGRAMS.search(errors.in_a_shell(text))
+        and not any(known in text for known in EXPECTED_IN_A_PROGRAM)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["replay", "nofile"], "nofile: No such file or directory"),
+        (["serve", "nofile"], "nofile: No such file or directory"),
+        (["record", "cert", "-o", "no/x", "--for", "0"], "no/x: No such file or directory"),
+        (["wait", "cert", "--all", "--for", "xyz"], "'xyz' is nothing to wait for"),
+    ],
+    ids=str,
+)
+def test_a_file_that_is_not_there_is_named(run: Run, args: list[str], said: str) -> None:
+    """And no number of an error is."""
+    stderr = run(*args).stderr
+    assert stderr.startswith(f"error: {said}")
+    assert "Errno" not in stderr
+    assert "function" not in stderr

@@ -410,3 +410,33 @@ def test_single_objects_are_watched_by_name(
         finally:
             server.delete("certificates/later", "prod")
             server.patch("certificates/mail", {"metadata": {"labels": {"a": None}}}, "prod")
+
+
+def test_what_is_there_lines_up_however_it_comes(run_either: Run) -> None:
+    """A name is longer than those before it; columns do not move, as in kubectl's table."""
+    lines = run_either("watch", "namespaces", "--timeout", "0").stdout.splitlines()
+    assert len({len(line.split()[2]) for line in lines[1:]}) > 1
+    assert len({line.index("Active") for line in lines[1:]}) == 1
+    assert {line.index("ADDED") for line in lines[1:]} == {lines[0].index("EVENT")}
+
+
+def test_wildcards_line_up_too(run_either: Run) -> None:
+    """Whatever resource is read first."""
+    result = run_either("watch", "*.cert-manager.io", "ipamblocks", "-A", "--timeout", "0")
+    head, *lines = result.stdout.splitlines()
+    longest = max(len(line.rstrip()) for line in lines)
+    assert head.index("CHANGED") == longest + 3
+
+
+def test_a_column_that_must_grow_does_so_with_room_for_more(own: ApiServer) -> None:
+    """Names that come later are longer; an age has room from the start."""
+    with running(own.kubeconfig(), "watch", "cert", "-A") as watching:
+        watching.shows("shop")
+        for name in ("a-longer-name", "a-still-longer1"):
+            mail = own.get("certificates/mail", "prod")
+            metadata = {"name": name, "namespace": "prod"}
+            own.create({"apiVersion": mail["apiVersion"], "kind": mail["kind"],
+                        "metadata": metadata, "spec": mail["spec"]})  # fmt: skip
+        lines = watching.shows("a-still-longer1.*\n").splitlines()
+    assert lines[0].index("CHANGED") - lines[0].index("AGE") == len("2y364d") + 3
+    assert lines[-2].index("mail-tls") == lines[-1].index("mail-tls")

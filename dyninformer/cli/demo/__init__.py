@@ -17,6 +17,7 @@ def command(
     manifests: Annotated[
         Path | None,
         typer.Option(
+            metavar="PATH",
             help="CRDs and objects to begin with, as in examples/crd, which is the default.",
             exists=True,
             show_default=False,
@@ -28,13 +29,17 @@ def command(
     seconds: Annotated[
         float | None,
         typer.Option(
+            metavar="SECONDS",
             help="How long it takes: 60 on a terminal, 8 elsewhere and with --once.",
             min=1.0,
             show_default=False,
         ),
     ] = None,
     objects: Annotated[
-        int, typer.Option(help="How many certificates there are at the beginning.", min=1)
+        int,
+        typer.Option(
+            metavar="NUMBER", help="How many certificates there are at the beginning.", min=1
+        ),
     ] = 40,
 ) -> None:
     """See it work, on a cluster in this process.
