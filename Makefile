@@ -9,6 +9,8 @@ PRERELEASES := .venv-prereleases
 # The tests of what talks to urllib3 and the official client, which move on without us.
 PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_factory.py
 NEWEST_PYTHON := .venv-3.14
+# What runs it: make newest UNDER=tests/environments/hostile
+UNDER ?=
 # Every room without what takes a real API server, minutes, or a machine to itself.
 FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/simulation --ignore tests/test_benchmarks.py
 
@@ -56,7 +58,7 @@ test-hostile: $(VENV)/ready ## run the fast tests without a network, a home, col
 	tests/environments/hostile $(BIN)/pytest -n $(WORKERS) $(FAST)
 
 newest: $(NEWEST_PYTHON)/ready ## run the fast tests on Python 3.14 (the one on PATH, or one that Maven brings)
-	$(NEWEST_PYTHON)/bin/pytest -n $(WORKERS) $(FAST)
+	$(UNDER) $(NEWEST_PYTHON)/bin/pytest -n $(WORKERS) $(FAST)
 
 wheel: $(VENV)/ready ## build the wheel into dist/, check it, and run the README's first script from it
 	@rm -rf dist

@@ -24,6 +24,7 @@ from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.watching.client import Source
 from dyninformer.watching.failures import without_password
 from dyninformer.watching.requests import JsonReply
+from dyninformer.watching.sockets import close_lost_socket
 
 Numbers: TypeAlias = tuple[int, ...]
 
@@ -262,7 +263,8 @@ def certificate(source: Source, patience: float) -> Iterator[Finding]:
         return  # it would take the proxy's words to look at it
     try:
         ends = _valid_until(host.hostname or "", host.port or 443, settings, patience)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        close_lost_socket(error)
         return  # requests are answered; only this look at the certificate does not work
     days = (ends - time.time()) / _DAY
     if days < _SOON_DAYS:

@@ -444,7 +444,7 @@ class _TrackedConnection(_Quiet):
                 if call is not None:
                     call.use(self._wire)
         except BaseException as error:
-            _close_lost(error)
+            close_lost_socket(error)
             self.close()
             raise
         self._wire.settle(self.sock)
@@ -536,7 +536,7 @@ class _TrackedConnection(_Quiet):
             if self._wire is None:
                 self._wire = _born(self.sock, self.plumbing.wires)
         except BaseException as error:
-            _close_lost(error)
+            close_lost_socket(error)
             self.close()
             raise
         return self
@@ -562,7 +562,7 @@ def _opens_as_known() -> bool:
     )
 
 
-def _close_lost(error: BaseException) -> None:
+def close_lost_socket(error: BaseException) -> None:
     """Close the TLS socket that a connect had begun to make when it failed.
 
     Where the other side has reset the connection before TLS begins, Python leaves that socket
