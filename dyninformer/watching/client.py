@@ -196,6 +196,8 @@ class Source(Channel):
     ``lock`` guards the private client and when it was made, the client for writes, the channels,
     and of each channel what is under way and whether it is closed. Under it nothing waits, nothing
     is asked and nothing is closed, and no other lock is taken.
+
+    Not for import: the command gives one to a factory.
     """
 
     def __init__(
