@@ -16,6 +16,7 @@ __all__ = [
     "CacheSyncError",
     "ConfigError",
     "DynInformerError",
+    "EventTypeWarning",
     "JSONPathError",
     "JSONPathWarning",
     "NotSyncedWarning",
@@ -242,6 +243,17 @@ class JSONPathWarning(UserWarning):
     ...     path = JSONPath(".metadata.labels['app.kubernetes.io/name']")
     >>> [warning.category.__name__ for warning in warned]
     ['JSONPathWarning']
+    """
+
+
+class EventTypeWarning(UserWarning):
+    """An event's type is compared with a word that it never is, such as ``"MODIFIED"``.
+
+    >>> import warnings
+    >>> from dyninformer import EventType
+    >>> with warnings.catch_warnings(record=True, action="always") as warned:
+    ...     print(EventType.UPDATED == "MODIFIED", warned[0].category.__name__)
+    False EventTypeWarning
     """
 
 

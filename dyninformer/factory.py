@@ -123,7 +123,6 @@ class DynamicSharedInformerFactory:
             defaults=defaults,
             resources=by_resource,
         )
-        self._discovery = Discovery(self._runtime.source)
         # Guards _followers, and _stopped's change. Nothing that takes a lock is called under it.
         # A signal handler that shuts down may come while its own thread holds it, hence one that
         # can be taken twice.
@@ -262,7 +261,7 @@ class DynamicSharedInformerFactory:
         self._check_running()
         follower = follow(
             self._registry,
-            self._discovery,
+            self.discovery,
             self._runtime.crds,
             patterns,
             on_event=on_event,
@@ -289,7 +288,7 @@ class DynamicSharedInformerFactory:
     @property
     def discovery(self) -> Discovery:
         """What the server has: names, kinds, scopes, columns."""
-        return self._discovery
+        return self._runtime.discovery
 
     # -- the end -------------------------------------------------------------------------
 
@@ -346,7 +345,7 @@ class DynamicSharedInformerFactory:
         backoff, back = Backoff(), Deadline(None)
         while True:
             try:
-                return self._discovery.resolve(name).gvr
+                return self.discovery.resolve(name).gvr
             except UnreachableError as error:
                 if isinstance(error, RefusedError) or deadline.over:
                     raise

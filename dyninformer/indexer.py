@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dyninformer.options import IndexFunction
+from dyninformer.options import IndexFunction, IndexValue
 from dyninformer.store.snapshot import matching
 from dyninformer.store.store import Store as Cache
 from dyninformer.types import Names, Object, Objects, Texts
@@ -89,14 +89,14 @@ class Indexer(Store):
         }
         return self._store.codec.decode_all(keys.values())
 
-    def by_index(self, name: str, value: str) -> Objects:
-        """The objects under a value of the index."""
+    def by_index(self, name: str, value: IndexValue) -> Objects:
+        """The objects under a value of the index; of a `compound` one, a tuple of its parts."""
         return self._store.codec.decode_all(
             [entry for _, entry in self._store.by_index(name, value)]
         )
 
-    def index_keys(self, name: str, value: str) -> Names:
-        """The keys under a value of the index."""
+    def index_keys(self, name: str, value: IndexValue) -> Names:
+        """The keys under a value of the index; of a `compound` one, a tuple of its parts."""
         return self._store.index_keys(name, value)
 
     def list_index_func_values(self, name: str) -> Texts:

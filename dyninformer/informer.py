@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dyninformer.delivery.dispatch import Dispatcher, Timers
@@ -18,9 +19,10 @@ from dyninformer.delivery.handlers import (
     Registration,
 )
 from dyninformer.delivery.stream import EventStream
+from dyninformer.discovery import Discovery
 from dyninformer.errors import StoppedError
 from dyninformer.indexer import Indexer, Store
-from dyninformer.lister import GenericLister
+from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.metrics import NO_METRICS, Metrics, contained
 from dyninformer.options import (
     ALL_NAMESPACES,
@@ -117,7 +119,13 @@ class SharedIndexInformer:
             tweak=tweak_list_options,
             on_synced=self._dispatcher.synced,
         )
-        self.lister = GenericLister(self._store, self.has_synced)
+        self.key_rules = KeyRules(
+            self._store,
+            self.options.scopes,
+            partial(self._runtime.discovery.scope, gvr),
+            self._runtime.owner,
+        )
+        self.lister = GenericLister(self._store, self.has_synced, self.key_rules)
         """Reads of the cache."""
         self.store = Store(self._store)
         """The cache by key, in client-go's words."""
@@ -300,6 +308,10 @@ class SharedIndexInformer:
         The object need not exist yet. After ``"delete"`` its last state is returned, ``{}`` if
         there never was one; another object of the same name, with another uid, is a deletion.
         WaitTimeoutError holds the last state.
+
+        ``name`` may be ``namespace/name``. Where exactly one namespace is watched it needs none;
+        else the bare name of what is namespaced is a ValueError, and so is a namespace that is
+        not watched.
         """
         return waited(self.until_met(condition, name, namespace, timeout))
 
@@ -307,7 +319,9 @@ class SharedIndexInformer:
         self, condition: Condition, name: str, namespace: str | None, timeout: float | None
     ) -> Waiting[Object]:
         """`wait_for`, for a thread or a loop to carry out. Not for import."""
-        key = f"{namespace}/{name}" if namespace else name
+        key = self.key_rules.key_of(name, namespace)
+        if "/" in key:
+            self._reflectors.check_watched(key.partition("/")[0])
         return until_met(self, self._dispatcher.watch(key), condition, timeout)
 
     def wait_for_version(
@@ -445,13 +459,18 @@ class Reflectors:
         scopes = self._options.scopes
         if namespace is None or scopes == ALL_NAMESPACES:
             return self.status().resource_version
-        if namespace not in scopes:
+        self.check_watched(namespace)
+        found = [each for each in self._reflectors if each.scope.namespace == namespace]
+        return found[0].status().resource_version if found and found[0].synced else ""
+
+    def check_watched(self, namespace: str) -> None:
+        """ValueError if nothing of this namespace is watched."""
+        scopes = self._options.scopes
+        if scopes != ALL_NAMESPACES and namespace not in scopes:
             raise ValueError(
                 f"the informer of {self._gvr} does not watch namespace {namespace!r}, but "
                 f"{', '.join(scopes)}: nothing of it will be seen"
             )
-        found = [each for each in self._reflectors if each.scope.namespace == namespace]
-        return found[0].status().resource_version if found and found[0].synced else ""
 
     def status(self) -> InformerStatus:
         """The state of all together, and the reason for it."""
@@ -535,6 +554,7 @@ class Runtime:
         self.metrics = contained(metrics)
         self.timers = Timers(self.owner)
         self.crds = CrdWatch(source, owner=self.owner)
+        self.discovery = Discovery(source)
 
     @classmethod
     def connect(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
 from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError
+from dyninformer.options import ALL_NAMESPACES, IndexValue
 from dyninformer.store.snapshot import Columns, Rows, Selector, View, frame, matching, rows_of
 from dyninformer.store.store import Store
+from dyninformer.threads import Deadline, Flag, Pause, Waiting, spawn
 from dyninformer.types import Names, Object, Objects
 
 if TYPE_CHECKING:
@@ -16,6 +18,80 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _RAISE: Final = object()
+Answers: TypeAlias = list[bool | None]
+
+
+_HOW: Final = "get({name!r}, namespace) or get('namespace/{name}'); find({name!r}) looks in all"
+
+
+class KeyRules:
+    """Which keys the objects of a collection can have. Every method: from any thread.
+
+    ``ask`` asks the server whether they are in namespaces, and says None if it cannot be learned.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        namespaces: Sequence[str] = ALL_NAMESPACES,
+        ask: Callable[[], bool | None] = lambda: None,
+        owner: object = None,
+    ) -> None:
+        self.namespaces = tuple(namespaces)
+        """Those that are watched."""
+        self._store = store
+        self._ask = ask
+        self._owner = owner
+        self._only = namespaces[0] if len(namespaces) == 1 else ""
+
+    def key_of(self, name: str, namespace: str | None = None) -> str:
+        """The key of an object. Where one namespace is watched, a bare name is of that one."""
+        if namespace:
+            return f"{namespace}/{name}"
+        return f"{self._only}/{name}" if self._only and "/" not in name else name
+
+    def check(self, key: str, how: str) -> None:
+        """A key that no object can have is the caller's mistake: ValueError.
+
+        ``how`` says how a namespace is given.
+        """
+        self._check(key, how, self._namespaced())
+
+    def until_checked(self, key: str, how: str, deadline: Deadline) -> Waiting[None]:
+        """The same; where nothing that is held tells, the server is asked, on another thread."""
+        namespaced = self._namespaced()
+        if namespaced is None:
+            known, answers = Flag(), Answers()
+
+            def ask() -> None:
+                try:
+                    answers.append(self._ask())
+                finally:
+                    known.set()
+
+            spawn(self._owner, f"dyninformer asking for the scope of {self._store.gvr}", ask)
+            yield Pause(known.bell, known.is_set, deadline)
+            namespaced = answers[0] if answers else None
+        self._check(key, how, namespaced)
+
+    def _namespaced(self) -> bool | None:
+        """Whether objects are in namespaces; None as long as nothing that is held tells."""
+        if self.namespaces != ALL_NAMESPACES:
+            return True
+        return any(self._store.index_values("namespace")) if len(self._store) else None
+
+    def _check(self, key: str, how: str, namespaced: bool | None) -> None:
+        gvr = self._store.gvr
+        if key.count("/") > 1:
+            raise ValueError(
+                f"{key!r} is no key: give namespace/name once, not the namespace twice"
+            )
+        if namespaced and "/" not in key:
+            said = how.format(name=key)
+            raise ValueError(f"{gvr} is namespaced: give the namespace too, as {said}")
+        if namespaced is False and "/" in key:
+            name = key.split("/")[1]
+            raise ValueError(f"{gvr} is cluster-scoped: give the name alone, {name!r}")
 
 
 class GenericLister:
@@ -34,9 +110,15 @@ class GenericLister:
     ['kube-node-lease']
     """
 
-    def __init__(self, store: Store, synced: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        synced: Callable[[], bool],
+        rules: KeyRules | None = None,
+    ) -> None:
         self._store = store
         self._synced = synced
+        self._rules = rules or KeyRules(store)
         self._fresh = True  # no read has looked yet whether the cache is synced
 
     # -- one object ----------------------------------------------------------------------
@@ -57,6 +139,7 @@ class GenericLister:
     ) -> Any:
         """The object of that name; ``namespace/name`` in one string does as well.
 
+        Where exactly one namespace is watched, a bare name is of that one.
         A missing object is ``default``, or ObjectNotFoundError if none is given.
         ``shared=True`` is for hot loops that only read: the object is decoded once and
         handed to every caller, so it must not be changed.
@@ -67,7 +150,11 @@ class GenericLister:
         found = self._store.shared(key) if shared else self._private(key)
         if found is not None:
             return found
-        self._check_key(key)
+        if key == name and (key := self._rules.key_of(name)) != name:
+            found = self._store.shared(key) if shared else self._private(key)
+            if found is not None:
+                return found
+        self._rules.check(key, _HOW)
         if default is not _RAISE:
             return default
         raise ObjectNotFoundError(self._missing(key))
@@ -107,8 +194,11 @@ class GenericLister:
         """
         return matching(self._view(None), selector, field_selector)
 
-    def by_index(self, index: str, value: str, *, shared: bool = False) -> Objects:
-        """The objects that an index has under ``value``, as they were at one moment."""
+    def by_index(self, index: str, value: IndexValue, *, shared: bool = False) -> Objects:
+        """The objects that an index has under ``value``, as they were at one moment.
+
+        Of a `compound` index it is a tuple with a text for each path: ``("prod", "letsencrypt")``.
+        """
         return self._by_index(index, value, None, shared)
 
     def by_namespace(self, namespace: str) -> GenericNamespaceLister:
@@ -145,9 +235,10 @@ class GenericLister:
         return len(self._store)
 
     def __contains__(self, key: object) -> bool:
+        """Keys are in it; so are bare names, where exactly one namespace is watched."""
         if self._fresh:
             self._look_whether_synced()
-        return isinstance(key, str) and key in self._store
+        return isinstance(key, str) and self._rules.key_of(key) in self._store
 
     def __bool__(self) -> bool:
         return True  # an empty cache is still a lister
@@ -161,7 +252,9 @@ class GenericLister:
         payload = self._store.get(key)
         return None if payload is None else self._store.codec.decode(payload)
 
-    def _by_index(self, index: str, value: str, namespace: str | None, shared: bool) -> Objects:
+    def _by_index(
+        self, index: str, value: IndexValue, namespace: str | None, shared: bool
+    ) -> Objects:
         if self._fresh:
             self._look_whether_synced()
         entries = self._store.by_index(index, value, namespace)
@@ -178,28 +271,13 @@ class GenericLister:
     def _namespaces(self) -> Names:
         return [space for space in self._store.index_values("namespace") if space]
 
-    def _check_key(self, key: str) -> None:
-        """A key that no object of this collection can have is the caller's mistake: say so."""
-        if key.count("/") > 1:
-            raise ValueError(
-                f"{key!r} is no key: give namespace/name once, not the namespace twice"
-            )
-        if not len(self._store):
-            return
-        namespaced = bool(self._namespaces())
-        if namespaced and "/" not in key:
-            raise ValueError(
-                f"{self._store.gvr} is namespaced: give the namespace too, as "
-                f"get({key!r}, namespace) or get('namespace/{key}'); find({key!r}) looks in all"
-            )
-        if not namespaced and "/" in key:
-            raise ValueError(
-                f"{self._store.gvr} is cluster-scoped: give the name alone, {key.split('/')[1]!r}"
-            )
-
     def _missing(self, key: str) -> str:
         state = "synced" if self._synced() else "not synced yet: factory.sync() waits for it"
-        return f"no {self._store.gvr} {key!r} in the cache, which is {state}"
+        missing = f"no {self._store.gvr} {key!r} in the cache, which is {state}"
+        watched = self._rules.namespaces
+        if watched != ALL_NAMESPACES and key.partition("/")[0] not in watched:
+            missing += f", and of namespace {', '.join(watched)} alone"
+        return missing
 
     def _look_whether_synced(self) -> None:
         """Warn once if the first read comes too early; afterwards reads do not look again."""
@@ -252,7 +330,7 @@ class GenericNamespaceLister:
         """The object of that name, or the first for which ``what(object)`` is true, or None."""
         return self._lister.find(what, self._namespace)
 
-    def by_index(self, index: str, value: str, *, shared: bool = False) -> Objects:
+    def by_index(self, index: str, value: IndexValue, *, shared: bool = False) -> Objects:
         """The namespace's objects that an index has under ``value``."""
         found = self._lister._by_index  # noqa: SLF001 - two halves of one thing
         return found(index, value, self._namespace, shared)

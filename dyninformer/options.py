@@ -12,6 +12,8 @@ from dyninformer.types import Object
 
 IndexFunction = str | Callable[[Object], Iterable[str]]
 """A JSONPath, or a function from an object to the values it is found under."""
+IndexValue = str | tuple[str, ...]
+"""What to look up in an index: a value, or the parts of one of a ``compound`` index."""
 Namespaces = str | Sequence[str]
 
 ALL_NAMESPACES: Final = ("",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from dyninformer.delivery.key_watch import KeyWatch
 from dyninformer.errors import JSONPathError, StoppedError, WaitTimeoutError
@@ -40,6 +40,7 @@ def until_met(
     try:
         watch.open()  # before the first look, so that nothing is missed in between
         yield from _until_synced(informer, deadline, f"waiting for {watch.key}")
+        yield from informer.key_rules.until_checked(watch.key, _HOW, deadline)
         while True:
             event = watch.take()
             obj = informer.store.get_by_key(watch.key)
@@ -49,6 +50,7 @@ def until_met(
                 return event.old or {}  # deleted, and there is another one by now
             last = obj or last
             if not (yield Pause(watch.bell, watch.has_news, deadline)) or watch.closed:
+                informer.key_rules.check(watch.key, _HOW)
                 raise _not_met(informer, watch.key, condition, last, met.found(obj))
     finally:
         watch.close()
@@ -116,6 +118,9 @@ def _until_synced(informer: SharedIndexInformer, deadline: Deadline, what: str) 
         f"{status.reason or f'It is {status.state}.'}",
         None,
     )
+
+
+_HOW: Final = "wait_for(..., name={name!r}, namespace=...), or name='namespace/{name}'"
 
 
 def _not_met(

@@ -15,7 +15,9 @@ from dyninformer.errors import (
     SelectorError,
     UnknownIndexError,
 )
-from dyninformer.lister import GenericLister
+from dyninformer.indexer import Indexer
+from dyninformer.jsonpath import compound
+from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec
 from dyninformer.store.store import Store
@@ -116,6 +118,71 @@ def test_a_cluster_scoped_object_has_a_bare_name() -> None:
     assert lister.find("10-0-0-0-26") is not None
     with pytest.raises(ValueError, match="is cluster-scoped: give the name alone"):
         lister.get("10-0-0-0-26", "prod")
+
+
+def test_a_bare_name_is_of_the_one_namespace_that_is_watched() -> None:
+    """There is nothing else that it could mean; ``in`` knows it, too."""
+    store = filled(Store(CERTIFICATES), certificate("prod", "shop", app="shop"))
+    lister = GenericLister(store, lambda: True, KeyRules(store, ["prod"]))
+    assert lister.get("shop") == lister.get("shop", "prod") == lister.get("prod/shop")
+    assert lister.get("shop", shared=True) is lister.get("prod/shop", shared=True)
+    assert lister.get("mail", default=None) is None
+    assert ("shop" in lister, "prod/shop" in lister, "mail" in lister) == (True, True, False)
+    with pytest.raises(ObjectNotFoundError, match="'prod/mail' in the cache"):
+        lister.get("mail")
+
+
+def test_a_bare_name_needs_a_namespace_where_several_are_watched() -> None:
+    """That objects are in namespaces is known, though none is held."""
+    store = Store(CERTIFICATES)
+    lister = GenericLister(store, lambda: True, KeyRules(store, ["prod", "dev"]))
+    with pytest.raises(ValueError, match="is namespaced: give the namespace too, as get"):
+        lister.get("shop")
+
+
+def test_a_missing_object_of_another_namespace_is_told_what_is_watched() -> None:
+    """It may well be there."""
+    store = Store(CERTIFICATES)
+    lister = GenericLister(store, lambda: True, KeyRules(store, ["prod"]))
+    with pytest.raises(ObjectNotFoundError, match="synced, and of namespace prod alone"):
+        lister.get("shop", "dev")
+
+
+def test_a_compound_index_is_looked_up_by_its_parts() -> None:
+    """A tuple with a text for each path, which may have a slash in it."""
+    place = compound(".metadata.namespace", ".spec.issuerRef.name")
+    store = Store(CERTIFICATES, indexers={"place": place, "issuer": ".spec.issuerRef.name"})
+    filled(store, certificate("prod", "shop", "a/ca"), certificate("dev", "shop", "a/ca"))
+    lister, indexer = GenericLister(store, lambda: True), Indexer(store, store.add_indexers)
+    (found,) = lister.by_index("place", ("prod", "a/ca"))
+    assert found["metadata"]["namespace"] == "prod"
+    assert lister.by_namespace("prod").by_index("place", ("prod", "a/ca")) == [found]
+    assert lister.by_namespace("dev").by_index("place", ("prod", "a/ca")) == []
+    assert lister.by_index("place", place.key("prod", "a/ca")) == [found]
+    assert indexer.by_index("place", ("prod", "a/ca")) == [found]
+    assert indexer.index_keys("place", ("prod", "a/ca")) == ["prod/shop"]
+    assert len(lister.by_index("issuer", ("a/ca",))) == 2
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "said"),
+    [
+        ("place", ("prod",), "give a tuple of 2, one for each of its paths"),
+        ("place", ("prod", 5), "each part of it must be text"),
+        ("place", ["prod", "ca"], "give text"),
+        ("issuer", ("prod", "ca"), "give one text"),
+        ("namespace", ("prod", "ca"), "give one text"),
+        ("issuer", 5, "give '5'"),
+        ("issuer", True, "give 'true'"),
+        ("issuer", None, "give text"),
+    ],
+)
+def test_what_no_index_value_can_be_is_a_type_error(index: str, value: Any, said: str) -> None:
+    """It names the index, what was given, and what to give."""
+    place = compound(".metadata.namespace", ".spec.issuerRef.name")
+    store = Store(CERTIFICATES, indexers={"place": place, "issuer": ".spec.issuerRef.name"})
+    with pytest.raises(TypeError, match=f"in index '{index}' is .*: {said}$"):
+        GenericLister(store, lambda: True).by_index(index, value)
 
 
 def test_find_looks_in_every_namespace(lister: GenericLister) -> None:

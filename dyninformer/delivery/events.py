@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Final
 
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.delivery.queue import Step
+from dyninformer.errors import EventTypeWarning
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.store.decide import Delta
@@ -18,6 +21,9 @@ class EventType(StrEnum):
 
     >>> EventType.ADDED == "ADDED"
     True
+
+    What the API server and kubectl call MODIFIED is UPDATED here, client-go's word. A comparison
+    with ``"MODIFIED"``, or with a word in lower case, is false, and warns: EventTypeWarning.
     """
 
     ADDED = "ADDED"
@@ -27,6 +33,40 @@ class EventType(StrEnum):
     """It is gone, or no longer matches the handler's filter."""
     SYNC = "SYNC"
     """A resync: nothing changed."""
+
+    # Not equal to "MODIFIED", too: what is equal must have one hash, or it would not be found in
+    # a set or a dict that has that word.
+
+    def __eq__(self, other: object) -> bool:
+        equal = str.__eq__(self, other)
+        if equal is False:
+            _warn_of_other_words(other)
+        return equal
+
+    def __ne__(self, other: object) -> bool:
+        differs = str.__ne__(self, other)
+        if differs is True:
+            _warn_of_other_words(other)
+        return differs
+
+    __hash__ = str.__hash__
+
+
+_WORDS: Final = {"MODIFIED": EventType.UPDATED, **{each.value: each for each in EventType}}
+_OTHER_WORDS: Final = {
+    "MODIFIED": EventType.UPDATED,
+    **{other: each for word, each in _WORDS.items() for other in (word.lower(), word.title())},
+}
+
+
+def _warn_of_other_words(other: object) -> None:
+    if type(other) is str and other in _OTHER_WORDS:
+        warnings.warn(
+            f"an event's type is compared with {other!r}, which it never is: say "
+            f"{_OTHER_WORDS[other].value!r}, or EventType.{_OTHER_WORDS[other].name}",
+            EventTypeWarning,
+            stacklevel=3,
+        )
 
 
 class Event:

@@ -118,6 +118,8 @@ def compound(*expressions: JSONPath | str) -> PathIndex:
     ['prod/worker-1']
     >>> by_place.key("prod", "worker-1")
     'prod/worker-1'
+
+    Lookups take the parts as a tuple: ``lister.by_index("place", ("prod", "worker-1"))``.
     """
     return PathIndex(*expressions)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from dyninformer.jsonpath import JSONPath, PathIndex
+from dyninformer.jsonpath.indexing import index_text
 from dyninformer.options import IndexFunction
 from dyninformer.store.codec import Head, IndexRow, PartialReader, Values, read
 from dyninformer.threads import is_interrupt
@@ -241,6 +242,31 @@ def same_function(left: IndexFunction, right: IndexFunction) -> bool:
     """Paths are the same by their text, functions by identity."""
     first, second = as_function(left), as_function(right)
     return first == second if isinstance(first, PathIndex) else first is second
+
+
+def index_value(name: str, given: IndexFunction, sought: object) -> str:
+    """The text to look for: the parts of a compound index, joined. TypeError says what fits.
+
+    >>> from dyninformer import compound
+    >>> index_value("place", compound(".metadata.namespace", ".spec.node"), ("prod", "a/b"))
+    'prod/a~1b'
+    """
+    if isinstance(sought, str):
+        return str(sought)
+    function = as_function(given)
+    if not isinstance(sought, tuple):
+        text = index_text(sought) if isinstance(sought, int | float) else None
+        instead = "give text" if text is None else f"give {text!r}"
+        raise TypeError(f"what is looked for in index {name!r} is {sought!r}: {instead}")
+    if not isinstance(function, PathIndex) or len(function.paths) != len(sought):
+        parts = len(function.paths) if isinstance(function, PathIndex) else 1
+        wanted = "one text" if parts == 1 else f"a tuple of {parts}, one for each of its paths"
+        raise TypeError(f"what is looked for in index {name!r} is {sought!r}: give {wanted}")
+    if not all(isinstance(part, str) for part in sought):
+        raise TypeError(
+            f"what is looked for in index {name!r} is {sought!r}: each part of it must be text"
+        )
+    return function.key(*sought)
 
 
 def _checked(values: Iterable[str]) -> Values:

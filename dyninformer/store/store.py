@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.metrics import NO_METRICS, Metrics
-from dyninformer.options import IndexFunction, Transform
+from dyninformer.options import IndexFunction, IndexValue, Transform
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import SAMPLE_SIZE, Codec, Entry, EntryList, IndexRow, Values
 from dyninformer.store.decide import Decider, Delta, Deltas, LiveDeltas, WatchEvent, Write
@@ -25,6 +25,7 @@ from dyninformer.store.indexes import (
     IndexList,
     as_function,
     enter_rows,
+    index_value,
     namespace_index,
     same_function,
 )
@@ -173,9 +174,10 @@ class Store:
 
     # Indexes. An unknown name is UnknownIndexError.
 
-    def by_index(self, name: str, value: str, namespace: str | None = None) -> KeyedEntries:
+    def by_index(self, name: str, sought: IndexValue, namespace: str | None = None) -> KeyedEntries:
         """Keys and entries under an index value, of one namespace or of all."""
         entries = self.entries
+        value = sought if type(sought) is str else self._index_value(name, sought)
         with self.lock:
             if name == NAMESPACE:
                 if namespace not in (None, value):
@@ -188,8 +190,9 @@ class Store:
             found = [(key, entries.get(key)) for key in keys]
         return [(key, entry) for key, entry in found if entry is not None]
 
-    def index_keys(self, name: str, value: str) -> Keys:
+    def index_keys(self, name: str, sought: IndexValue) -> Keys:
         """The keys under an index value."""
+        value = sought if type(sought) is str else self._index_value(name, sought)
         with self.lock:
             if name == NAMESPACE:
                 return list(self.entries.by_namespace.get(value, ()))
@@ -284,6 +287,13 @@ class Store:
             f"{self.gvr} has an index {name!r} already, of another function: {known!r}, "
             f"now {given!r}. Give one of them another name."
         )
+
+    def _index_value(self, name: str, sought: object) -> str:
+        """The text of what is not a plain text: the parts of a compound index, above all."""
+        given = self.get_indexers().get(name)
+        if given is None:
+            raise self._unknown(name)
+        return index_value(name, given, sought)
 
     def _unknown(self, name: str) -> UnknownIndexError:
         known = ", ".join(sorted([NAMESPACE, *self.entries.published]))

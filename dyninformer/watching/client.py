@@ -187,6 +187,8 @@ class Channel:
 class Source(Channel):
     """An API server to ask: a `Transport` itself, and the maker of others for parts of the work.
 
+    Not for import.
+
     ``client`` is a `kubernetes.dynamic.DynamicClient` or `kubernetes.client.ApiClient`,
     which stays as it is, or None for what is found in the environment (`ConfigError` if
     nothing is), with ``overrides`` in place of what that says. Nothing is asked of the network,

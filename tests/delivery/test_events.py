@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from dyninformer.delivery.events import Event, EventType
+from dyninformer.errors import EventTypeWarning
 from dyninformer.store.codec import Codec
 from dyninformer.store.decide import Delta
 from tests.delivery.harness import GVR, Harness, Notes, until
@@ -27,6 +30,28 @@ class CountingCodec(Codec):
         """Count it."""
         self.decoded += 1
         return super().decode(payload)
+
+
+@pytest.mark.parametrize("word", ["MODIFIED", "modified", "updated", "Added", "Modified"])
+def test_a_type_that_is_compared_with_a_word_it_never_is_warns(word: str) -> None:
+    """On whichever side it is, and in a tuple; it is never equal, and so is the hash no matter."""
+    with pytest.warns(EventTypeWarning, match=f"{word!r}.*(UPDATED|ADDED)"):
+        assert word != EventType.UPDATED
+    with pytest.warns(EventTypeWarning, match=word):
+        assert word != EventType.UPDATED
+    with pytest.warns(EventTypeWarning, match=word):
+        assert EventType.ADDED not in (word, "else")
+
+
+def test_a_type_is_equal_to_its_own_word_alone() -> None:
+    """With one hash; other types, other words and other things are quietly something else."""
+    for each in EventType:
+        assert each == each.value == str(each)
+        assert hash(each) == hash(each.value)
+        assert {str(each.value): "found"}[each] == "found"
+        assert pickle.loads(pickle.dumps(each)) is each
+    others: list[object] = ["ADDED", "sync-started", EventType.SYNC, 5]
+    assert all(other != EventType.UPDATED for other in others)
 
 
 def test_an_event_names_its_resource_and_object(harness: Harness) -> None:

@@ -18,14 +18,32 @@ from dyninformer import (
     Event,
     OptionsConflictError,
     UnknownIndexError,
+    WaitTimeoutError,
+    compound,
 )
 from dyninformer.testing.api_server import ApiServer
-from dyninformer.testing.faults import Call, DuplicateLines, Faults, InjectLine, StreamError
+from dyninformer.testing.faults import (
+    BlackHole,
+    Call,
+    DuplicateLines,
+    Faults,
+    InjectLine,
+    StreamError,
+)
 from dyninformer.types import Object
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.compaction import forget
 from tests.conformance.informer.conftest import Factories, Running
-from tests.conformance.informer.recorders import WIDGETS, Counts, Heard, on_embedded, replayed, seen
+from tests.conformance.informer.recorders import (
+    NODES,
+    PATIENCE,
+    WIDGETS,
+    Counts,
+    Heard,
+    on_embedded,
+    replayed,
+    seen,
+)
 from tests.conformance.informer.relay import Relay
 from tests.conformance.shapes import CRDS, widget
 from tests.conformance.wire import Wire, until
@@ -264,6 +282,19 @@ def test_s15_an_index_can_be_added_while_objects_are_written(
         assert indexer.index_keys(f"color-{number}", "blue") == [f"{widgets.namespace}/last"]
 
 
+def test_s15_a_compound_index_is_looked_up_by_its_parts(
+    running: Running, widgets: Collection
+) -> None:
+    """A tuple, with a text for each path."""
+    widgets.fill("a", color="red", size=5)
+    widgets.fill("b", color="red", size=6)
+    found = running(indexers={"kind": compound(".spec.color", ".spec.size")})
+    assert [o["metadata"]["name"] for o in found.lister.by_index("kind", ("red", "5"))] == ["a"]
+    assert found.informer.indexer.index_keys("kind", ("red", "6")) == [f"{widgets.namespace}/b"]
+    with pytest.raises(TypeError, match="a tuple of 2"):
+        found.lister.by_index("kind", ("red",))
+
+
 @on_embedded
 def test_s15_a_name_stands_for_one_function(running: Running) -> None:
     """The same again is fine, another one is a conflict, an unknown name lists the known."""
@@ -469,6 +500,50 @@ def test_s19_a_stopped_informer_answers_from_its_last_state(
     assert found.lister.keys() == [f"{widgets.namespace}/a"]
     assert [o["metadata"]["name"] for o in found.lister.by_index("color", "red")] == ["a"]
     assert found.informer.has_synced()
+
+
+def test_s06_a_bare_name_is_of_the_one_namespace_that_is_watched(
+    running: Running, widgets: Collection
+) -> None:
+    """For reads and for waits; a namespace that is not watched would be waited for in vain."""
+    found = running()
+    informer = found.informer
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(informer.wait_for, "create", name="a", timeout=PATIENCE)
+        made = widgets.fill("a")[0]
+        assert waiting.result() == made
+    assert found.lister.get("a") == informer.wait_for("create", name="a", timeout=0) == made
+    for name, namespace in (("a", "elsewhere"), ("elsewhere/a", None)):
+        with pytest.raises(ValueError, match="does not watch namespace 'elsewhere'"):
+            informer.wait_for("create", name=name, namespace=namespace)
+
+
+@pytest.mark.parametrize("condition", ["create", "delete", "jsonpath={.spec.color}=red"])
+def test_s06_a_wait_for_a_bare_name_that_no_object_can_have_is_a_mistake(
+    running: Running, rows: Collection, condition: str
+) -> None:
+    """Where all namespaces are watched; the server is asked for the scope if nothing is held."""
+    resource = f"rows.v1.{rows.path.split('/')[2]}"
+    empty = running(resource, namespaces="", label_selector="no=where").informer
+    held = running(resource, namespaces="").informer
+    cluster = running(NODES, namespaces="", label_selector="no=where").informer
+    for informer in (empty, held):
+        with pytest.raises(ValueError, match=r"is namespaced: .*wait_for.*name='a', namespace="):
+            informer.wait_for(condition, name="a")
+    with pytest.raises(ValueError, match=r"nodes\.v1 is cluster-scoped: give the name alone, 'a'"):
+        cluster.wait_for(condition, name="a", namespace="default")
+    assert cluster.wait_for("delete", name="a", timeout=PATIENCE) == {}
+
+
+@on_embedded
+def test_s06_a_scope_that_cannot_be_learned_keeps_no_wait_from_its_timeout(
+    faults: Faults, running: Running
+) -> None:
+    """The server answers no question for it."""
+    informer = running(WIDGETS, namespaces="", label_selector="no=where").informer
+    faults.add(BlackHole(), path="/api")
+    with pytest.raises(WaitTimeoutError):
+        informer.wait_for("create", name="a", timeout=0.2)
 
 
 def test_s06_what_a_handler_believes_is_what_is_held(running: Running, widgets: Collection) -> None:
