@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from collections import deque
@@ -15,7 +14,7 @@ from dyninformer.delivery.events import Event
 from dyninformer.delivery.handlers import Registration as PlainRegistration
 from dyninformer.delivery.worker import REPORT_EVERY, Telling
 from dyninformer.store.decide import Delta
-from dyninformer.threads import Flag, in_forked_child, is_interrupt
+from dyninformer.threads import Flag, in_forked_child
 from dyninformer.types import Object
 
 OnObject: TypeAlias = Callable[[Object], Awaitable[object] | object]
@@ -78,6 +77,7 @@ class HandlerTask:
             self._lose()
 
     def _lose(self) -> None:
+        """The task has ended. If that was not for a removal, its loop comes to the end, too."""
         if not self._telling.queue.closed:
             self._telling.lose()
         self._ended.set()
@@ -86,7 +86,7 @@ class HandlerTask:
 
     def _start(self) -> None:
         name = f"dyninformer {self._telling.store.gvr} handler {self.name}"
-        self._task = self._loop.spawn(name, self._run)
+        self._task = self._loop.spawn(name, self._run, self._lose)
 
     def _cancel(self) -> None:
         if self._task is not None:
@@ -94,14 +94,11 @@ class HandlerTask:
 
     async def _run(self) -> None:
         queue, slices = self._telling.queue, Slices(self._loop)
-        try:
-            await slices.next()  # never before ``add_event_handler`` has returned
-            while not queue.closed:
-                await self._tell_all(slices)
-                await self._knock.wait(self._loop, queue, None)
-                slices.begin()
-        finally:  # cancelled, it has not been removed: the loop comes to its end
-            self._lose()
+        await slices.next()  # never before ``add_event_handler`` has returned
+        while not queue.closed:
+            await self._tell_all(slices)
+            await self._knock.wait(self._loop, queue, None)
+            slices.begin()
 
     async def _tell_all(self, slices: Slices) -> None:
         """Tell what is there, and report now and then."""
@@ -138,16 +135,11 @@ class HandlerTask:
                 await result
 
     def _failed(self, step: Delta, error: BaseException) -> None:
-        """Log what a handler raised (S10), unless it is the end of this task, or an interrupt."""
-        ends = isinstance(error, GeneratorExit) or self._loop.cancels(error)
-        if ends or (is_interrupt(error) and not _is_cancelled(error)):
+        """Log what a handler raised (S10), unless it is the end of this task, or of the program."""
+        over = GeneratorExit, KeyboardInterrupt, SystemExit
+        if isinstance(error, over) or self._loop.cancels(error):
             raise error
         self._telling.failed(step.key, error)
-
-
-def _is_cancelled(error: BaseException) -> bool:
-    """Something that the handler waited for was cancelled, and not the handler's own task."""
-    return isinstance(error, asyncio.CancelledError)
 
 
 class Registration:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from weakref import WeakSet, WeakValueDictionary
@@ -22,6 +24,8 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 from dyninformer.waiting import Condition, Written
 from dyninformer.watching.status import InformerStatus
+
+_log = logging.getLogger(__name__)
 
 
 class Shell:
@@ -160,8 +164,17 @@ class SharedIndexInformer:
 
         It is a plain function. Only before `start`.
         """
+        if inspect.iscoroutinefunction(handler):
+            raise TypeError("a watch error handler is called at once: give a plain function")
         loop = running()
-        self._core.set_watch_error_handler(lambda error: loop.post(partial(handler, error)))
+
+        def tell(error: Exception) -> None:
+            try:
+                handler(error)
+            except Exception:  # noqa: BLE001 - the informer goes on
+                _log.exception("the watch error handler of %s failed", self.gvr)
+
+        self._core.set_watch_error_handler(lambda error: loop.post(partial(tell, error)))
 
     def set_transform(self, transform: Transform | None) -> None:
         """Transform each object before it is held (S17), on a thread. Only before `start`."""

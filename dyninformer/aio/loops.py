@@ -95,8 +95,8 @@ class Loop(ABC):
         """What the current task can wait for."""
 
     @abstractmethod
-    def spawn(self, name: str, main: Main) -> Task:
-        """Begin a task of its own."""
+    def spawn(self, name: str, main: Main, ended: Act) -> Task:
+        """Begin a task of its own; ``ended`` is called at its end, even if it never ran."""
 
     def share(self) -> float:
         """The seconds that a consumer may go on for, of those that all share in one turn."""
@@ -352,11 +352,12 @@ class AsyncioLoop(Loop):
         """See `Loop`."""
         return _AsyncioWaiter(self.native)
 
-    def spawn(self, name: str, main: Main) -> Task:
+    def spawn(self, name: str, main: Main, ended: Act) -> Task:
         """See `Loop`."""
         task = self.native.create_task(main(), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _task: ended())
         return _AsyncioTask(task)
 
     async def turn(self) -> None:
@@ -404,16 +405,18 @@ class _TrioWaiter:
 
 
 class _TrioTask:
-    def __init__(self, main: Main, name: str) -> None:
+    def __init__(self, main: Main, name: str, ended: Act) -> None:
         import trio  # noqa: PLC0415 - it runs here
 
-        self._trio = trio
         self._scope = trio.CancelScope()
-        self._task = trio.lowlevel.spawn_system_task(self._run, main, name=name)
+        self._task = trio.lowlevel.spawn_system_task(self._run, main, ended, name=name)
 
-    async def _run(self, main: Main) -> None:
-        with self._scope:
-            await main()
+    async def _run(self, main: Main, ended: Act) -> None:
+        try:
+            with self._scope:
+                await main()
+        finally:
+            ended()
 
     def cancel(self) -> None:
         self._scope.cancel()
@@ -441,9 +444,9 @@ class TrioLoop(Loop):
         """See `Loop`."""
         return _TrioWaiter()
 
-    def spawn(self, name: str, main: Main) -> Task:
+    def spawn(self, name: str, main: Main, ended: Act) -> Task:
         """See `Loop`."""
-        return _TrioTask(main, name)
+        return _TrioTask(main, name, ended)
 
     async def turn(self) -> None:
         """See `Loop`."""
