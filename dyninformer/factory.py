@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from dyninformer.delivery.events import Event
     from dyninformer.watching.client import Source
 
-_log = logging.getLogger("dyninformer")
+_logger = logging.getLogger("dyninformer")
 _EXIT_SECONDS: Final = 5.0
 _TRIES: Final = 2  # that failed for what time does not mend: `sync` gives up
 _LOOKUP_EVERY: Final = 3.0  # seconds between two lookups of a name, at most: somebody waits
@@ -312,7 +312,7 @@ class DynamicSharedInformerFactory:
             return not self._left(0)
         left = self._left(timeout)
         if left:
-            _log.warning("shutdown: still running after %s s: %s", timeout, ", ".join(left))
+            _logger.warning("shutdown: still running after %s s: %s", timeout, ", ".join(left))
         return not left
 
     def __enter__(self) -> Self:

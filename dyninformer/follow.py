@@ -35,7 +35,7 @@ from dyninformer.watching.status import InformerState
 if TYPE_CHECKING:
     from dyninformer.factory import Registry
 
-_log = logging.getLogger("dyninformer")
+_logger = logging.getLogger("dyninformer")
 
 AT_ONCE: Final = 10
 """Informers that read their first state at the same time."""
@@ -300,7 +300,7 @@ class Follower:
             if isinstance(error, DynInformerError):
                 why = str(error)
             if self._refused.get(gvr) != why:
-                _log.warning("%s: %s", self.name, why)
+                _logger.warning("%s: %s", self.name, why)
             self._refused = {**self._refused, gvr: why}
         else:
             self._refused = {name: why for name, why in self._refused.items() if name != gvr}
@@ -312,11 +312,11 @@ class Follower:
             self._say(str(error))
             return
         self._say(f"following failed, and is tried again: {type(error).__name__}: {error}")
-        _log.error("%s: an error of dyninformer itself", self.name, exc_info=error)
+        _logger.error("%s: an error of dyninformer itself", self.name, exc_info=error)
 
     def _say(self, reason: str) -> None:
         if reason and reason != self._reason:
-            _log.warning("%s: %s", self.name, reason)
+            _logger.warning("%s: %s", self.name, reason)
         self._reason = reason
 
 

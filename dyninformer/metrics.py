@@ -18,7 +18,7 @@ from dyninformer.threads import in_forked_child, is_interrupt
 if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 __all__ = ["COUNTERS", "GAUGES", "Metrics", "PrometheusMetrics"]
 
 COUNTERS: Final = {
@@ -134,7 +134,7 @@ class _Contained:
                 raise
             if name not in self._failed:
                 self._failed.add(name)
-                _log.exception("the metrics failed on %r (later failures are not logged)", name)
+                _logger.exception("the metrics failed on %r (later failures are not logged)", name)
 
 
 class PrometheusMetrics:

@@ -72,7 +72,7 @@ class LabelSelector:
         return bool(self.requirements)
 
     def matches(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether an object with these labels is selected; None is no labels."""
+        """Whether an object with these labels is selected; None is one without."""
         found = labels or {}
         return all(requirement.matches(found) for requirement in self.requirements)
 
@@ -137,7 +137,7 @@ def escape_field_value(value: str) -> str:
 
 
 def _check_text(text: str) -> None:
-    """Raise SelectorError for what cannot be sent: half of a surrogate pair is no character."""
+    """Raise SelectorError for what cannot be sent, such as half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 # -- waits -------------------------------------------------------------------------------
@@ -309,8 +309,8 @@ def _after_fork_in_child() -> None:
     for thing, child in registered:
         try:
             _let_go(thing, child)
-        except Exception:  # noqa: BLE001 - the others are to be ended all the same
-            _log.exception("%r could not be ended after a fork", thing)
+        except Exception:
+            _logger.exception("%r could not be ended after a fork", thing)
 
 
 def _let_go(thing: object, child: _InChild) -> None:

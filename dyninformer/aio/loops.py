@@ -31,7 +31,7 @@ SLICE: Final = 0.005
 """Seconds that this package keeps the loop to itself before others get their turn."""
 _FOREVER: Final = 3e7  # a year of seconds: a longer timeout is none
 
-_log = logging.getLogger("dyninformer")
+_logger = logging.getLogger("dyninformer")
 
 
 class Waiter(Protocol):
@@ -150,8 +150,8 @@ class Loop(ABC):
                 act = self._acts.popleft()
                 try:
                     act()
-                except Exception:  # noqa: BLE001 - the others are to be run all the same
-                    _log.exception("an error of dyninformer itself, in an event loop")
+                except Exception:
+                    _logger.exception("an error of dyninformer itself, in an event loop")
                 if time.monotonic() >= until:
                     break
         finally:  # an interrupt ends this slice alone

@@ -124,7 +124,7 @@ class ServerChecks:
         self._patience = patience
         self.reached = False
         self.user = ""
-        """Who the server takes us for, as far as it tells."""
+        """The user that the server takes us for, as far as it tells."""
 
     def run(self) -> Iterator[Finding]:
         """All of them; after a server that cannot be reached there is nothing to check."""

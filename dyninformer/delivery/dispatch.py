@@ -126,8 +126,8 @@ class Timers:
         while (timer := self._next()) is not None:
             try:
                 timer.act()
-            except BaseException:  # noqa: BLE001 - SystemExit, too: the other timers are to go on
-                _log.exception("a timer failed")
+            except BaseException:
+                _logger.exception("a timer failed")
 
     def _next(self) -> Timer | None:
         """Wait for the next timer that is due; None when none is left."""
@@ -169,7 +169,7 @@ Backlogs: TypeAlias = dict[str, int]
 Tellers: TypeAlias = list[Teller]
 KeyWatches: TypeAlias = tuple[KeyWatch, ...]
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class _Aside:
@@ -463,7 +463,7 @@ class Dispatcher:
                 break
             self._end(subscriber)
             if subscriber.lost:
-                _log.warning(
+                _logger.warning(
                     "%s: handler %s was removed, as the event loop that called it has ended: "
                     "remove it, or shut the factory down, before that",
                     self._store.gvr,
@@ -476,7 +476,7 @@ class Dispatcher:
             except IndexError:
                 break
             failed = True
-            _log.error(
+            _logger.error(
                 "%s: %s could not be told of a change at once; it is told later",
                 self._store.gvr,
                 subscriber.name,
@@ -527,7 +527,7 @@ class Dispatcher:
                 worker.start()
         except RuntimeError as error:
             self._starts_due = True
-            _log.warning("%s: no thread for a handler: %s", self._store.gvr, error)
+            _logger.warning("%s: no thread for a handler: %s", self._store.gvr, error)
         except BaseException:
             self._starts_due = True
             raise

@@ -78,7 +78,7 @@ class Handler:
         self.name = name or _name_of(handler, chosen)
         self._selective = filter is not None or self._projection is not None
         self.takes_dicts = not self._selective and self.on_event is None
-        """Of updates it hears all, and nothing but the two objects."""
+        """It hears every update, and gets the two objects alone."""
 
     def call_through(self, call: Callable[..., object]) -> None:
         """Have ``call(callback, *args)`` stand for each call of a callback from now on."""

@@ -24,7 +24,7 @@ class Step(Delta, frozen=True, gc=False):
     """A change that is not the store's own: a replay of what is held, or several merged."""
 
     last: Entry | None = None
-    """Of a deletion that was merged with updates: the last state, newer than ``old``."""
+    """The last state of a deletion that was merged with updates; it is newer than ``old``."""
     sync: bool = False
     """A resync: nothing changed."""
     uids_unknown: bool = False

@@ -17,7 +17,7 @@ from dyninformer.threads import Deadline, Flag, in_forked_child, spawn
 REPORT_EVERY: Final = 1.0
 """Seconds between two reports to the metrics, at least, while there is work."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Telling(NamedTuple):
@@ -45,7 +45,7 @@ class Telling(NamedTuple):
     def failed(self, key: str, error: BaseException) -> None:
         """The handler raised (S10)."""
         gvr = self.store.gvr
-        _log.error("handler %s of %s failed on %s", self.name, gvr, key, exc_info=error)
+        _logger.error("handler %s of %s failed on %s", self.name, gvr, key, exc_info=error)
         self.metrics.count("handler_errors", gvr, handler=self.name)
 
 
@@ -100,7 +100,7 @@ class Worker:
 
     @property
     def ended(self) -> bool:
-        """There is no thread that calls the handler, and none is wanted."""
+        """No thread calls the handler, and none is needed."""
         return self._ended.is_set()
 
     def start(self) -> None:

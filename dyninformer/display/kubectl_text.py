@@ -18,7 +18,7 @@ import msgspec
 Style: TypeAlias = Literal["plain", "single", "double", "literal"]
 
 _LARGEST_POWER: Final = 6
-"""Of ten, from which on a float has an exponent."""
+"""The power of ten from which on a float has an exponent."""
 _WIDTH: Final = 80
 """A line is folded at the first space behind this column."""
 _INT64: Final = -(1 << 63)

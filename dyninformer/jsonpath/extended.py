@@ -257,7 +257,7 @@ def _inside(node: Any) -> Iterator[Any]:
 
 
 def _matches(target: Any, regex: BoundedRegex, datum: Any) -> list[Any]:
-    """What an expression with ``=~`` finds; a value that is no text matches nothing."""
+    """What an expression with ``=~`` finds; a value that is not text matches nothing."""
     found = target.find(datum)
     return [each for each in found if isinstance(each.value, str) and regex.search(each.value)]
 

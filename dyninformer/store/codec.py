@@ -285,7 +285,7 @@ class PartialReader:
             return on_fresh_stack(self.read, data)
 
     def _other(self, at: int, value: Any) -> Values:
-        """The index values of something that is no text, or is not there."""
+        """The index values of something that is missing, or is not text."""
         return [] if value is UNSET else self._indexes[at][0]([[value]])
 
 

@@ -176,7 +176,7 @@ class Decider:
     def _without(
         self, received: Received, current: Entry, functions: IndexFunctions
     ) -> Write | None:
-        """Of what was added or changed nothing is to be kept (S17).
+        """Nothing of what was added or changed is kept (S17).
 
         If the transform dropped it, what is held goes. If that failed, what is held stays as an
         older state of the same object; were it another object, now gone, nobody would tell its end.

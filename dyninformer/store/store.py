@@ -41,7 +41,7 @@ _INDEXED: Final = 128  # so many objects are read between two sections that ente
 _REPACKED: Final = 64  # so many entries are packed again between two sections that exchange them
 _SHARED: Final = 4096  # so many decoded objects are shared
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def _ignore(deltas: Deltas) -> None:
@@ -313,7 +313,7 @@ class Store:
         self._metrics.count("index_errors", self.gvr, index=name)
         if name not in self._index_failures:
             self._index_failures.add(name)
-            _log.warning(
+            _logger.warning(
                 "%s: the function of index %r raised; such objects are under nothing in it "
                 "(further ones are counted, not logged)",
                 self.gvr,

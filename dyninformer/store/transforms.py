@@ -95,7 +95,7 @@ def strip(*paths: str) -> Strip:
 
 
 def _without(data: bytes, ways: tuple[Way, ...]) -> bytes:
-    """The JSON without the paths; as it is where it is no object."""
+    """The JSON without the paths, or unchanged if it is not an object."""
     if not data.startswith(b"{"):
         return data
     fields = _fields.decode(data)

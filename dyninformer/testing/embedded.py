@@ -47,7 +47,7 @@ class LoggedRequest:
     query: Query
     user_agent: str
     user: str
-    """Who asked; "" if the token was unknown."""
+    """The user who asked; "" if the token was unknown."""
     info: RequestInfo = field(repr=False)
 
     @property
@@ -57,7 +57,7 @@ class LoggedRequest:
 
     @property
     def resource(self) -> str:
-        """``widgets`` or ``widgets/status``; "" for a path that is no resource."""
+        """``widgets`` or ``widgets/status``; "" for a path that is not a resource's."""
         return self.info.authorised_resource
 
     def param(self, name: str) -> str | None:

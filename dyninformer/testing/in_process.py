@@ -134,7 +134,7 @@ class InProcessServer(EmbeddedServer):
         return True
 
     def _set_refusing(self, refusing: bool) -> None:
-        """There is no port to close: `send` asks the faults."""
+        """Without a port there is nothing to close: `send` asks the faults."""
 
     def _sever(self) -> None:
         for reply in tuple(self._open):
@@ -307,6 +307,6 @@ def _body(response: Response, cut: tuple[int, Ending] | None) -> Iterator[Step]:
 
 
 def _no_http(steps: Iterable[Step]) -> Iterator[Step]:
-    """What comes instead of an answer: bytes that are no answer leave a client with nothing."""
+    """What comes instead of an answer: bytes that are not HTTP leave a client with nothing."""
     for step in steps:
         yield Ending.CLOSE if isinstance(step, bytes) else step

@@ -73,7 +73,7 @@ class RequestInfo:
     namespace: str = ""
     name: str = ""
     selected_name: str = ""
-    """Of a list or watch: the one name that its field selector asks for."""
+    """The one name that the field selector of a list or watch asks for."""
 
     @property
     def authorised_name(self) -> str:

@@ -76,7 +76,7 @@ _STOPPED = "nothing is asked any more: what it was for has stopped"
 _CLOSED = "the factory has been shut down; make a new one"
 
 _USED = ("status", "headers", "chunked", "stream", "read1", "release_conn", "close")
-"""Of an answer."""
+"""What is used of an answer that a caller's own class of pools may give."""
 
 Ask: TypeAlias = Callable[..., urllib3.BaseHTTPResponse]
 Pairs: TypeAlias = Sequence[tuple[str, str]]

@@ -164,7 +164,7 @@ def cut_event(line: bytes) -> EventBytes:
 
 
 def proved_event(line: bytes) -> EventBytes:
-    """The same by a parser, for any spelling. Raises `BrokenFrameError` if it is no event.
+    """The same by a parser, for any spelling. Raises `BrokenFrameError` if it is not an event.
 
     >>> proved_event(b'{ "object": {"kind": "Pod"}, "type": "ADDED" }')
     ('ADDED', b'{"kind": "Pod"}')
@@ -507,7 +507,7 @@ _REMEMBERED = 32  # bytes of a size's line: longer ones have extensions, of any 
 
 
 class BrokenChunksError(HTTPException):
-    """What was read is no chunked body."""
+    """What was read is not a chunked body."""
 
 
 class Dechunker:

@@ -88,7 +88,7 @@ class CrdSeen:
     available: bool
     """CRDs can be watched at present."""
     generation: int | None
-    """Of the spec of our resource's CRD; None if there is no such CRD, or nobody can tell."""
+    """The generation of our resource's CRD; None if there is no such CRD, or nobody can tell."""
     version: str = ""
     """The CRD's own resourceVersion, "" where there is no generation."""
 
@@ -395,7 +395,7 @@ class Position:
     doubtful: bool = False
     """The server may have been restored from a backup: look before the next watch (S30)."""
     last_change: LastChange | None = None
-    """None if no object was ever held, or its version is no number."""
+    """None if no object was ever held, or its version is not a number."""
     read_at: str = ""
     """The version of the whole state that was taken last."""
     listed: Plan | None = None
@@ -443,7 +443,7 @@ class Health:
     attempts: int = 0
     """Tries that failed since the last success."""
     lasting: int = 0
-    """Of those, how many in a row, to the last one, failed for what time alone hardly mends."""
+    """How many of those, the last ones in a row, failed for what time alone hardly mends."""
     unauthorized: bool = False
     """The credentials were refused, and no answer was good since: each try reads them anew."""
     missing_since: float | None = None

@@ -120,8 +120,8 @@ class InformerStatus:
     objects: int = 0
     """How many are held."""
     untransformed: int = 0
-    """Of how many the newest state is not held, since the transform failed on it: an older one is,
-    or none."""
+    """How many are not held in their newest state, since the transform failed on it: an older one
+    is held, or none."""
     untransformed_reason: str = ""
     """Why the first of those failed; empty if there is none."""
     listed: int = 0
@@ -135,8 +135,8 @@ class InformerStatus:
     attempts: int = 0
     """Tries that failed since the last success."""
     lasting: int = 0
-    """Of those, how many in a row, the last one among them, failed for what time alone hardly
-    mends (`InformerTrouble.lasts`). ``sync()`` gives up at two."""
+    """How many of those, the last ones in a row, failed for what time alone hardly mends
+    (`InformerTrouble.lasts`). ``sync()`` gives up at two."""
     since: datetime | None = None
     """When this state began."""
     last_contact: datetime | None = None

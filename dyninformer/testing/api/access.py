@@ -94,7 +94,7 @@ class Rule:
     reason: str = ""
     """What a refusal says besides who may not do what."""
     paths: tuple[str, ...] = ()
-    """Paths that are no resources, ``/metrics`` or ``/apis/*``; such a rule reaches no resource."""
+    """Paths other than resources, ``/metrics`` or ``/apis/*``; such a rule reaches no resource."""
 
     def matches(self, user: User, info: RequestInfo) -> bool:
         """Whether the rule speaks of this user and request."""
@@ -156,7 +156,7 @@ class Access:
 
     def __init__(self) -> None:
         self.anonymous = ANONYMOUS
-        """Who a request without a bearer token comes from."""
+        """The user that a request without a bearer token comes from."""
         self._users: dict[str, User] = {}
         self._rules: list[Rule] = []
 

@@ -1,4 +1,4 @@
-"""Paths that are no resources: discovery, OpenAPI, version and health.
+"""Paths other than resources: discovery, OpenAPI, version and health.
 
 `Endpoints` serves them; `DiscoveryDocuments` and `OpenApi` make the documents from the table of
 what is served, and keep them until that changes.
@@ -53,7 +53,7 @@ _READS = ("GET", "HEAD")
 
 
 class Endpoints:
-    """Answers requests whose path is no resource. Raises ApiErrors."""
+    """Answers requests whose path is not a resource's. Raises ApiErrors."""
 
     def __init__(
         self, discovery: DiscoveryDocuments, openapi: OpenApi, builtin_groups: frozenset[str]

@@ -71,7 +71,7 @@ from dyninformer.testing.cluster.write_options import (
 from dyninformer.testing.messages import Answer, Request, RequestInfo, Response
 from dyninformer.testing.status import ApiError, bad_request, not_found, page_not_found, warned
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Api:
@@ -148,7 +148,7 @@ def _unexpected(request: Request, failure: Exception) -> ApiError:
     """A 500 for a mistake of this server; what the exception says stays out of the log."""
     name = type(failure).__name__
     frames = "".join(traceback.format_tb(failure.__traceback__))
-    _log.error("%s in %s %s:\n%s", name, request.method, request.path, frames)
+    _logger.error("%s in %s %s:\n%s", name, request.method, request.path, frames)
     message = f"Internal error occurred: {name}"
     return ApiError(500, "InternalError", message, details={"causes": [{"message": name}]})
 

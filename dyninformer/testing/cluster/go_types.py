@@ -175,4 +175,4 @@ SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
         (str,),
     ),
 }  # fmt: skip
-"""What a value of JSON must be for a type that is no struct, list or map."""
+"""What a value of JSON must be for a type other than a struct, list or map."""

@@ -90,7 +90,7 @@ def require_name(obj: Object, key: Key) -> None:
 
 
 def require_revision(obj: Object) -> int | None:
-    """The resourceVersion an object carries, None if none; ApiError 500 if it is no number."""
+    """The resourceVersion an object carries, None if none; ApiError 500 if it is not a number."""
     text = obj["metadata"].get("resourceVersion", "")
     if not text:
         return None
@@ -205,7 +205,7 @@ _PROPS: Final = "v1.JSONSchemaProps"
 _OMIT_EMPTY: Final = frozenset(
     {"ObjectMeta", "ManagedFieldsEntry", "Event", "ObjectReference", "EventSource", "EventSeries"}
 )
-"""Of these, fields that are empty and no pointers are left out."""
+"""Types whose fields are left out when they are empty, unless they are pointers."""
 
 
 def read_typed(resource: Resource, obj: Object) -> tuple[Object, Unknown]:

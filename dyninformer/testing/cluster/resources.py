@@ -51,7 +51,7 @@ class Resource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     columns: tuple[Column, ...] | None = None
-    """Of a CRD's version, those that follow the name; None: it names none."""
+    """The columns after the name that a CRD's version declares; None if it declares none."""
     selectable_fields: tuple[str, ...] = ()
     """Paths as in the CRD (``.spec.color``); for built-ins as in a selector (``status.phase``)."""
     schema: Object | None = None

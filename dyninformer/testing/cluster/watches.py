@@ -353,7 +353,7 @@ class WatchFeed:
             del self.cache.listeners[self._key]
 
     def keeps_up(self, position: WatchLine) -> bool:
-        """Whether a reader there is no further behind than it should be."""
+        """Whether a reader there has fallen behind no further than it may."""
         tail = self.tail
         return (
             tail.count - position.count <= self._max_count

@@ -20,7 +20,7 @@ from dyninformer.testing.status import ApiError
 
 Handle = Callable[[Request], AnswerPlan]
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Connection:
@@ -43,8 +43,8 @@ class Connection:
         try:
             while await self._serve_one():
                 self._http.start_next_cycle()
-        except Exception:  # noqa: BLE001 - a mistake of ours costs one connection, not the server
-            _log.exception("a connection failed inside the server, and is closed")
+        except Exception:
+            _logger.exception("a connection failed inside the server, and is closed")
             self._wire.abort()
 
     async def _serve_one(self) -> bool:
@@ -72,8 +72,8 @@ class Connection:
         """What is to be sent; a failure of the server itself is a 500 that says no more."""
         try:
             return self._handle(request)
-        except Exception:  # noqa: BLE001 - a mistake of ours is the client's 500
-            _log.exception("%s %s failed inside the server", request.method, request.path)
+        except Exception:
+            _logger.exception("%s %s failed inside the server", request.method, request.path)
             error = ApiError(500, "InternalError", "the embedded API server failed; see its log")
             return AnswerPlan(request, error_response(request, error))
 
@@ -94,7 +94,7 @@ class Connection:
         return False
 
     async def _refuse(self, refused: RefusedRequestError) -> None:
-        """Answer what was no request, as far as the protocol still allows an answer."""
+        """Answer what was not a request, as far as the protocol still allows an answer."""
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = refused.text.encode()
             headers = [

@@ -28,7 +28,7 @@ _GOODBYE_SECONDS = 1.0
 _EXHAUSTED_SECONDS = 0.1
 """How long no client is let in after the process has run out of file descriptors."""
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Listener:
@@ -128,7 +128,7 @@ class Listener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError:
-                _log.exception("no connection can be accepted; trying again soon")
+                _logger.exception("no connection can be accepted; trying again soon")
                 self._loop.remove_reader(self._sock)
                 self._loop.call_later(_EXHAUSTED_SECONDS, self._accept_again)
                 return

@@ -31,7 +31,7 @@ def asked_for(request: Request) -> bool:
 
 
 def refusal(request: Request) -> bytes:
-    """The whole answer to a handshake that is no good, in the server's few words; else empty."""
+    """The whole answer to a handshake that is refused, in the server's few words; else empty."""
     headers = request.headers
     if headers.get("sec-websocket-version") != "13":
         head, text = (
