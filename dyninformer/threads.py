@@ -309,7 +309,7 @@ def _after_fork_in_child() -> None:
     for thing, child in registered:
         try:
             _let_go(thing, child)
-        except Exception:
+        except Exception:  # the others are to be ended all the same
             _logger.exception("%r could not be ended after a fork", thing)
 
 

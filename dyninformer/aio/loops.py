@@ -150,7 +150,7 @@ class Loop(ABC):
                 act = self._acts.popleft()
                 try:
                     act()
-                except Exception:
+                except Exception:  # the others are to be run all the same
                     _logger.exception("an error of dyninformer itself, in an event loop")
                 if time.monotonic() >= until:
                     break

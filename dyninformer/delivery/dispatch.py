@@ -126,7 +126,7 @@ class Timers:
         while (timer := self._next()) is not None:
             try:
                 timer.act()
-            except BaseException:
+            except BaseException:  # SystemExit, too: the other timers are to go on
                 _logger.exception("a timer failed")
 
     def _next(self) -> Timer | None:
