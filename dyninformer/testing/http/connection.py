@@ -43,7 +43,7 @@ class Connection:
         try:
             while await self._serve_one():
                 self._http.start_next_cycle()
-        except Exception:
+        except Exception:  # a mistake of ours costs one connection, not the server
             _logger.exception("a connection failed inside the server, and is closed")
             self._wire.abort()
 
@@ -72,7 +72,7 @@ class Connection:
         """What is to be sent; a failure of the server itself is a 500 that says no more."""
         try:
             return self._handle(request)
-        except Exception:
+        except Exception:  # a mistake of ours is the client's 500
             _logger.exception("%s %s failed inside the server", request.method, request.path)
             error = ApiError(500, "InternalError", "the embedded API server failed; see its log")
             return AnswerPlan(request, error_response(request, error))
