@@ -73,6 +73,7 @@ Output: TypeAlias = Annotated[
         "-o",
         "--output",
         metavar="FORM",
+        autocompletion=completion.forms,
         help="table, wide, csv, yaml, json, ndjson, name, jsonpath=..., custom-columns=...",
     ),
 ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
 
 import typer
 
-from dyninformer.cli import arguments
+from dyninformer.cli import arguments, completion
 from dyninformer.cli.arguments import Filter, where_filter
 from dyninformer.cli.connection import LOOK_SECONDS, ConnectionNotices, Target, with_target
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
@@ -60,7 +60,14 @@ def command(
         ),
     ] = None,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FORM", help="table or csv.")
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORM",
+            help="table or csv.",
+            autocompletion=completion.one_of(*_FORMS),
+        ),
     ] = "table",
     target: Target,
     where: arguments.Where = None,

@@ -57,7 +57,14 @@ def command(
     ] = 0.0,
     target: Target,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FORM", help="text or json.")
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORM",
+            help="text or json.",
+            autocompletion=completion.one_of(*_FORMS),
+        ),
     ] = "text",
     request_timeout: Annotated[
         float,

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dyninformer import __version__
+from dyninformer.cli import completion
 from dyninformer.cli.errors import reported
 from dyninformer.cli.global_flags import RARE, GlobalFlags, parameters, spellings
 
@@ -196,7 +197,8 @@ app.callback()(_global)
 
 def main() -> None:
     """Run the command line. Also installed as the kubectl plugin ``kubectl informer``."""
-    app()
+    if not completion.answered():
+        app()
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ def command(
         typer.Option(
             "--for",
             metavar="CONDITION",
+            autocompletion=completion.conditions,
             help="condition=Ready, condition=Ready=False, jsonpath={.status.phase}=Running, "
             "jsonpath={.status.replicas}>=3 (also !=, <, <=, >), create, delete. Several must "
             "all be met.",

@@ -58,11 +58,48 @@ def complete(
         (["wait", "-n", "prod", "certificates/ma"], ["certificates/mail"]),
         (["count", "ipam"], ["ipamblocks"]),
         (["get", "nothing-like-it", ""], []),
+        (["-n", "prod", "get", "cert", ""], ["mail", "shop"]),
+        (["-n", "pr"], ["prod"]),
+        (["get", "cert", "-o", "ya"], ["yaml"]),
+        (["count", "cert", "-o", ""], ["table", "csv"]),
+        (["doctor", "-o", "j"], ["json"]),
+        (["wait", "cert/shop", "-n", "prod", "--for", "d"], ["delete"]),
+        (
+            ["wait", "cert", "shop", "-n", "prod", "--for", "jsonpath={.spec.s"],
+            ["jsonpath={.spec.secretName}"],
+        ),
     ],
 )
 def test_the_cluster_completes(complete: Complete, words: list[str], candidates: list[str]) -> None:
     """Commands, resources, namespaces and names; after commas, too."""
     assert complete(*words) == candidates
+
+
+def test_conditions_are_those_that_columns_and_objects_have(
+    complete: Complete, server: ApiServer
+) -> None:
+    """Besides Ready, which most have."""
+    wait = ["wait", "cert", "shop", "-n", "prod", "--for=condition="]
+    assert complete(*wait) == ["condition=Ready"]
+    issuing = {"conditions": [{"type": "Issuing", "status": "True"}]}
+    server.patch("certificates/shop", {"status": issuing}, "prod", subresource="status")
+    try:
+        assert complete(*wait) == ["condition=Ready", "condition=Issuing"]
+    finally:
+        server.patch("certificates/shop", {"status": None}, "prod", subresource="status")
+
+
+def test_to_list_is_right_enough(
+    tmp_path: Path, complete: Complete, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is watched, as kubectl watches nothing."""
+    with ApiServer(tls=True) as server:
+        server.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "seen"}})
+        token = server.access.add_user("lister")
+        server.access.allow("lister", verbs="list")
+        path = server.kubeconfig(tmp_path / "config", token=token)
+        monkeypatch.setenv("KUBECONFIG", str(path))
+        assert complete("get", "configmaps", "") == ["seen"]
 
 
 def test_contexts_are_those_of_the_kubeconfig(complete: Complete, kubeconfig: Path) -> None:
@@ -96,7 +133,7 @@ def test_a_shell_is_served_by_the_same_functions(kubeconfig: Path) -> None:
         **os.environ,
         "KUBECONFIG": str(kubeconfig),
         "_DYNINFORMER_COMPLETE": "complete_bash",
-        "COMP_WORDS": "dyninformer get ipam",
+        "COMP_WORDS": "dyninformer\nget\nipam",
         "COMP_CWORD": "2",
     }
     script = (
