@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.transforms import strip
     from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
+    from dyninformer.work import RateLimited, WorkItem, WorkQueue
 
 __all__ = [
     "DROP",
@@ -86,6 +87,7 @@ __all__ = [
     "OpenInformer",
     "OptionsConflictError",
     "PrinterColumn",
+    "RateLimited",
     "Registration",
     "ResolvedResource",
     "ResourceOptions",
@@ -99,6 +101,8 @@ __all__ = [
     "UnknownResourceError",
     "UnreachableError",
     "WaitTimeoutError",
+    "WorkItem",
+    "WorkQueue",
     "__version__",
     "compound",
     "jsonpath_index",
@@ -157,6 +161,9 @@ _HOMES = {
     "InformerState": "watching.status",
     "InformerStatus": "watching.status",
     "InformerTrouble": "watching.status",
+    "RateLimited": "work",
+    "WorkItem": "work",
+    "WorkQueue": "work",
 }
 
 

@@ -455,6 +455,8 @@ class GenericInformer:
     def __init__(self, informer: SharedIndexInformer) -> None:
         self.informer = informer
         self.lister: GenericLister = informer.lister
+        self.work_queue = informer.work_queue
+        """`SharedIndexInformer.work_queue`"""
 
     @property
     def gvr(self) -> GroupVersionResource:

@@ -51,6 +51,8 @@ from dyninformer.watching.crds import CrdWatch
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
+from dyninformer.work import RateLimited, WorkQueue
+from dyninformer.work.queue import EventKeys
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -188,6 +190,20 @@ class SharedIndexInformer:
             idle_timeout=idle_timeout, coalesce=coalesce, initial=initial
         )
 
+    def work_queue(
+        self,
+        keys: EventKeys | None = None,
+        *,
+        workers: int = 1,
+        retry: RateLimited | None = None,
+        name: str | None = None,
+    ) -> WorkQueue:
+        """A queue of the keys that events bring, to work on and to try again: see `WorkQueue`.
+
+        ``keys(event)`` gives the keys of an event; without it, it is the key of its object.
+        """
+        return WorkQueue({self: keys}, workers=workers, retry=retry, name=name)
+
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Have ``handler(error)`` called when a list or watch fails. Only before `start`."""
         self._reflectors.set_watch_error_handler(handler)
@@ -284,6 +300,11 @@ class SharedIndexInformer:
     def status(self) -> InformerStatus:
         """Its state, and the reason for it."""
         return self._reflectors.status()
+
+    @property
+    def runtime(self) -> Runtime:
+        """What it shares with the other informers of its factory. Not for import."""
+        return self._runtime
 
     @property
     def controller(self) -> Controller:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
 
 _logger = logging.getLogger(__name__)
-__all__ = ["COUNTERS", "GAUGES", "Metrics", "PrometheusMetrics"]
+__all__ = ["COUNTERS", "GAUGES", "HISTOGRAMS", "Metrics", "PrometheusMetrics"]
 
 COUNTERS: Final = {
     "requests": "Requests to the API server, by verb and code",
@@ -33,20 +33,33 @@ COUNTERS: Final = {
     "handled": "Events that handlers have finished, by handler",
     "dropped_events": "Events that a stop left undelivered, by handler",
     "resyncs_skipped": "Resyncs skipped since the handler had not finished the last, by handler",
+    "workqueue_adds": "Times that a key came to wait, by queue",
+    "workqueue_retries": "Times that a key was given another try, by queue",
+    "workqueue_dropped": "Keys that a queue's end left undone, by queue",
 }
 """What is counted, by the name that ``count`` is called with."""
 GAUGES: Final = {
     "objects": "Objects in the cache",
     "synced": "1 once the first whole state is there",
     "backlog": "Events waiting for a handler, by handler",
+    "workqueue_depth": "Keys that wait for their turn, by queue",
+    "workqueue_unfinished_work_seconds": "For how long all that is at work is, by queue",
+    "workqueue_longest_running_processor_seconds": "For how long the longest is, by queue",
 }
 """What is measured, by the name that ``gauge`` is called with."""
+HISTOGRAMS: Final = {
+    "workqueue_queue_duration_seconds": "For how long a key waited for its turn, by queue",
+    "workqueue_work_duration_seconds": "How long the work on a key took, by queue",
+}
+"""What is measured each time, by the name that ``observe`` is called with."""
+_SECONDS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300)
 
 
 class Metrics(Protocol):
     """Receives all that `COUNTERS` and `GAUGES` name, from many threads.
 
-    What it raises is logged, once for each name, and goes no further.
+    What it raises is logged, once for each name, and goes no further. One that has a method
+    ``observe(name, gvr, value, **labels)`` as well receives all that `HISTOGRAMS` names.
 
     A class of your own needs the two methods, and nothing else:
 
@@ -88,6 +101,15 @@ class _NoMetrics:
 NO_METRICS: Final[Metrics] = _NoMetrics()
 
 
+def observe(
+    metrics: Metrics, name: str, gvr: GroupVersionResource, value: float, **labels: str
+) -> None:
+    """Something took this long, say; nothing to metrics that have no ``observe``."""
+    told = getattr(metrics, "observe", None)
+    if told is not None:
+        told(name, gvr, value, **labels)
+
+
 def contained(metrics: Metrics) -> Metrics:
     """The same metrics, whose errors harm nothing: see `_Contained`."""
     if metrics is NO_METRICS or isinstance(metrics, _Contained):
@@ -112,6 +134,9 @@ class _Contained:
 
     def gauge(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
         self._tell(name, partial(self._metrics.gauge, name, gvr, value, **labels))
+
+    def observe(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        self._tell(name, partial(observe, self._metrics, name, gvr, value, **labels))
 
     def _tell(self, name: str, call: Callable[[], None]) -> None:
         waiting: deque[tuple[str, Callable[[], None]]] | None
@@ -173,14 +198,27 @@ class PrometheusMetrics:
         """Set ``dyninformer_<name>``."""
         self._labelled("Gauge", name, GAUGES[name], gvr, labels).set(value)
 
+    def observe(self, name: str, gvr: GroupVersionResource, value: float, **labels: str) -> None:
+        """Observe it in the histogram ``dyninformer_<name>``."""
+        text = HISTOGRAMS[name]
+        self._labelled("Histogram", name, text, gvr, labels, buckets=_SECONDS).observe(value)
+
     def _labelled(
-        self, kind: str, name: str, text: str, gvr: GroupVersionResource, labels: dict[str, str]
+        self,
+        kind: str,
+        name: str,
+        text: str,
+        gvr: GroupVersionResource,
+        labels: dict[str, str],
+        **options: Any,
     ) -> Any:
         with self._lock:
             metric = self._made.get(name)
             if metric is None:
                 make = getattr(self._client, kind)
                 names = ("resource", *sorted(labels))
-                metric = make(f"dyninformer_{name}", text, names, registry=self._registry)
+                metric = make(
+                    f"dyninformer_{name}", text, names, registry=self._registry, **options
+                )
                 self._made[name] = metric
         return metric.labels(resource=str(gvr), **labels)

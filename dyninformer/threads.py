@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -60,6 +61,11 @@ class Deadline:
         """Seconds until then, 0 when it is over; None if it never is."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
+    def before(self, moment: float) -> float | None:
+        """Seconds until then, or until a moment of the monotonic clock if that comes first."""
+        until = moment if self._until is None else min(moment, self._until)
+        return None if until == math.inf else max(0.0, until - time.monotonic())
+
     @property
     def over(self) -> bool:
         """It has passed."""
@@ -78,6 +84,7 @@ class Bell:
 
     It has no lock, so a finalizer or a signal handler may ring at any point, and the thread
     that rings may hold any lock: a deque's append, popleft and remove are one step each.
+    Not for import.
     """
 
     def __init__(self) -> None:
@@ -100,6 +107,14 @@ class Bell:
             except IndexError:
                 return  # another thread rings, and wakes the rest
             sleeper.release()
+
+    def ring_one(self) -> None:
+        """Have one that waits look again: the one that waits longest.
+
+        That one must either do what it was woken for, or ring again.
+        """
+        with suppress(IndexError):  # nobody waits
+            self._sleepers.popleft().release()
 
     def wait_for(self, condition: Callable[[], bool], timeout: float | None = None) -> bool:
         """Wait until the condition is true, as it is looked at after each ring.

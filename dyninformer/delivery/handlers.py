@@ -14,7 +14,15 @@ from dyninformer.options import checked_resync
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec, read
 from dyninformer.store.decide import Delta, LiveUpdate
-from dyninformer.threads import Deadline, Flag, Pause, Waiting, in_forked_child, waited
+from dyninformer.threads import (
+    Bell,
+    Deadline,
+    Flag,
+    Pause,
+    Waiting,
+    in_forked_child,
+    waited,
+)
 from dyninformer.types import Object
 
 OnObject: TypeAlias = Callable[[Object], object]
@@ -244,16 +252,23 @@ class FirstState:
     def __init__(self) -> None:
         self.reached = False  # never false again
         self._settled = Flag()
+        self._bells: tuple[Bell, ...] = ()  # replaced, never changed
         in_forked_child(self, "_settled")
 
     def reach(self) -> None:
         """Everything of the first state was handled."""
         self.reached = True
-        self._settled.set()
+        self.end()
 
     def end(self) -> None:
         """No more events will come, so that no thread need wait."""
         self._settled.set()
+        for bell in self._bells:
+            bell.ring()
+
+    def ring(self, bell: Bell) -> None:
+        """Ring a bell, too, when it is reached, and when no more events will come."""
+        self._bells = (*self._bells, bell)
 
     def wait(self, timeout: float | None) -> bool:
         """Until it is reached, or never will be."""
@@ -319,6 +334,13 @@ class Registration:
         if self._tells_here():
             return self.has_synced()
         return (yield from self._first.until_reached(timeout))
+
+    def ring(self, bell: Bell) -> None:
+        """Ring when `has_synced` becomes true, and when the handler hears nothing any more.
+
+        For those that wait for something else as well; they look first, and then wait.
+        """
+        self._first.ring(bell)
 
     def remove(self) -> None:
         """Take the handler away. Idempotent. No callback begins after this returns (S11).
