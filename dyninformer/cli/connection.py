@@ -20,12 +20,12 @@ from dyninformer.cli.terminal import canvas, say
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
 from dyninformer.errors import UnreachableError
-from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import ListKeys
 from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
 
 if TYPE_CHECKING:
+    from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
     from dyninformer.watching.client import Source
 
 Command: TypeAlias = Callable[..., None]
@@ -77,13 +77,15 @@ class Target(GlobalFlags):
     @contextmanager
     def connected(self) -> Iterator[Cluster]:
         """The cluster, for as long as the command runs."""
+        from dyninformer.factory import DynamicSharedInformerFactory  # noqa: PLC0415 - it is heavy
+
         source = self.asked()
         with DynamicSharedInformerFactory(source) as factory:
             yield Cluster(self, factory.discovery, factory.namespace, factory)
 
-    def asked(self) -> Source:
+    def asked(self, *, brief: bool = False) -> Source:
         """The server, with a word about what is wrong with the way there."""
-        source = self.source()
+        source = self.source(brief=brief)
         if source.doubt:
             say(f"warning: {visible(source.doubt)}")
         return source

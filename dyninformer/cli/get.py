@@ -12,7 +12,6 @@ from dyninformer.cli import arguments
 from dyninformer.cli.arguments import Filter, named_objects, where_filter
 from dyninformer.cli.connection import Cluster, Server, Target, with_target
 from dyninformer.cli.errors import FAILED, WRONG_USAGE, CommandError
-from dyninformer.cli.events import EventFilter, EventSource, object_format, show_events
 from dyninformer.cli.fetch import Answer, Fetch, fetching
 from dyninformer.cli.output import Form, Labels, Part, printed
 from dyninformer.cli.terminal import say
@@ -202,6 +201,13 @@ def _nothing(server: Server, resources: Sequence[ResolvedResource]) -> str:
 
 def _watch(cluster: Cluster, query: _Query, *, only_changes: bool, events: bool) -> None:
     """Show objects as they are, and then as they change, until an interrupt."""
+    from dyninformer.cli.events import (  # noqa: PLC0415 - one look does without informers
+        EventFilter,
+        EventSource,
+        object_format,
+        show_events,
+    )
+
     form, fits = query.form, query.where or (lambda _: True)
     source = EventSource(cluster, query.names)
     if source.patterns or (source.resource is None and form.is_tabular and not form.argument):

@@ -170,8 +170,8 @@ class GlobalFlags:
         names = {each.name for each in fields(cls)}
         return cls(**{name: each for name, each in params.items() if name in names and each})
 
-    def source(self) -> Source:
-        """The server that they mean. Requests to it are shown as ``-v`` says."""
+    def source(self, *, brief: bool = False) -> Source:
+        """The server that they mean, perhaps for few requests. They are shown as ``-v`` says."""
         from dyninformer.watching.client import Source  # noqa: PLC0415 - it is heavy
         from dyninformer.watching.config import Overrides  # noqa: PLC0415
 
@@ -193,7 +193,7 @@ class GlobalFlags:
             as_groups=tuple(self.as_groups or ()),
         )
         path = os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
-        return Source(kubeconfig=path, context=self.context, overrides=overrides)
+        return Source(kubeconfig=path, context=self.context, overrides=overrides, brief=brief)
 
 
 def parameters(flags: type[GlobalFlags]) -> list[inspect.Parameter]:

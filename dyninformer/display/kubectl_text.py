@@ -54,13 +54,16 @@ _ESCAPES: Final = {
     "\u2028": "\\L", "\u2029": "\\P",
 }  # fmt: skip
 _EXPONENT: Final = re.compile(r"^(\s*(?:\"(?:[^\"\\]|\\.)*\": )?-?[0-9.]+)e([0-9])", re.MULTILINE)
+_ANY_EXPONENT: Final = re.compile(r"e[0-9]+,?$", re.MULTILINE)
 _HTML: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
 
 
 def as_json(value: Any) -> str:
     """Indented by four, keys in order."""
     text = msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=4).decode()
-    return _EXPONENT.sub(r"\1e+\2", text).translate(_HTML)
+    if _ANY_EXPONENT.search(text):  # few have one, and replacing takes longer than all the rest
+        text = _EXPONENT.sub(r"\1e+\2", text)
+    return text.translate(_HTML)
 
 
 def as_yaml(value: Any) -> str:

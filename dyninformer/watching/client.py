@@ -46,6 +46,7 @@ from dyninformer.watching.failures import (
     unanswered,
     without_password,
 )
+from dyninformer.watching.plain import PlainConfiguration
 from dyninformer.watching.requests import NO_HEADERS, BrokenAnswerError, JsonReply, Request
 from dyninformer.watching.sockets import (
     Call,
@@ -75,6 +76,7 @@ _FRESH_SECONDS = 5.0  # credentials that were read anew so short a time ago are 
 _STOPPED = "nothing is asked any more: what it was for has stopped"
 _CLOSED = "the factory has been shut down; make a new one"
 
+_NO_ANSWER: tuple[type[Exception], ...] = (urllib3.exceptions.HTTPError, OSError, HTTPException)
 _USED = ("status", "headers", "chunked", "stream", "read1", "release_conn", "close")
 """What is used of an answer that a caller's own class of pools may give."""
 
@@ -193,7 +195,8 @@ class Source(Channel):
     which stays as it is, or None for what is found in the environment (`ConfigError` if
     nothing is), with ``overrides`` in place of what that says. Nothing is asked of the network,
     and no credential plugin run, before the first request. Every method may be called from any
-    thread.
+    thread. A ``brief`` one is for a few requests: it does without the official client, which
+    takes long to import, where a kubeconfig is so plain that nothing in it needs that.
 
     ``lock`` guards the private client and when it was made, the client for writes, the channels,
     and of each channel what is under way and whether it is closed. Under it nothing waits, nothing
@@ -209,7 +212,9 @@ class Source(Channel):
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
         overrides: Overrides = NO_OVERRIDES,
+        brief: bool = False,
     ) -> None:
+        self._brief = brief
         self._origin: Environment | Given
         if client is None:
             place = find_configuration(
@@ -411,10 +416,15 @@ class Source(Channel):
 
     def _renew(self) -> None:
         """A new client, since certificates may have changed too. On the credentials' thread."""
-        self._origin.load()
-        dynamic, configuration = self._origin.settings(self._guard)
         plumbing = Plumbing(self.wires, self._connecting, self._origin.impersonation)
-        private = _private_client(dynamic, configuration, plumbing)
+        origin = self._origin
+        plain = origin.plain() if self._brief and isinstance(origin, Environment) else None
+        if plain is not None:
+            asking = _Remade(plain, plain, plumbing)
+            private = _PrivateClient(asking.request, asking.manager, _NO_ANSWER)
+        else:
+            origin.load()
+            private = _private_client(*origin.settings(self._guard), plumbing)
         if self.doubt:
             warn_once(self.doubt)
         with self.lock:
@@ -465,9 +475,7 @@ def _private_client(
         configuration.client_go_retries = False  # it would sleep where nobody can wake it
     kubernetes = official()
     failures = (
-        urllib3.exceptions.HTTPError,
-        OSError,
-        HTTPException,
+        *_NO_ANSWER,
         kubernetes.client.exceptions.OpenApiException,
         kubernetes.config.ConfigException,
     )
@@ -522,14 +530,19 @@ def _note_remade(how: str) -> None:
 class _Remade:
     """Asks by urllib3 alone, with what a Configuration documents."""
 
-    def __init__(self, api: Any, configuration: Configuration, plumbing: Plumbing) -> None:
-        self._configuration = configuration
+    def __init__(
+        self, api: Any, configuration: Configuration | PlainConfiguration, plumbing: Plumbing
+    ) -> None:
+        self._configuration: Any = configuration
         self._headers = {
             "Content-Type": "application/json",
             **getattr(api, "default_headers", {}),
             **({"Cookie": api.cookie} if getattr(api, "cookie", None) else {}),
         }
-        kind, settings = _connecting_as(configuration)
+        if isinstance(configuration, PlainConfiguration):
+            kind, settings = urllib3.PoolManager, dict(configuration.pool)
+        else:
+            kind, settings = _connecting_as(configuration)
         self.manager = tracked_from(kind, settings, plumbing)
 
     def request(
@@ -545,7 +558,7 @@ class _Remade:
     ) -> urllib3.BaseHTTPResponse:
         """What `DynamicClient.request` does, as far as it is used here."""
         headers, query = {**self._headers, **header_params}, list(query_params)
-        settings: Any = self._configuration.auth_settings()  # it refreshes the token
+        settings = self._configuration.auth_settings()  # it refreshes the token
         for each in settings.values():
             if each["in"] == "header":
                 headers[each["key"]] = each["value"]

@@ -1,0 +1,110 @@
+"""Requests as a plain kubeconfig wants them, without the official client.
+
+Importing that takes longer than most commands do. What only it knows is left to it: plugins,
+passwords, tokens in files, proxies.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import getproxies
+
+from urllib3.util.ssl_ import create_urllib3_context
+
+from dyninformer import __version__
+
+_CLUSTER: Final = frozenset(
+    {
+        "server",
+        "certificate-authority",
+        "certificate-authority-data",
+        "insecure-skip-tls-verify",
+        "tls-server-name",
+        "extensions",
+    }
+)
+_CERTIFICATES: Final = ("client-certificate", "client-key")
+_USER: Final = frozenset({"token", *_CERTIFICATES, *(f"{name}-data" for name in _CERTIFICATES)})
+
+
+@dataclass(frozen=True, repr=False)
+class PlainConfiguration:
+    """As much of an official Configuration as requests need."""
+
+    host: str
+    token: str
+    pool: Mapping[str, Any]
+    """The arguments of a pool of connections."""
+
+    def auth_settings(self) -> dict[str, dict[str, str]]:
+        """The headers that say who asks."""
+        if not self.token:
+            return {}
+        bearer = {"in": "header", "key": "authorization", "value": f"Bearer {self.token}"}
+        return {"BearerToken": bearer}
+
+    @property
+    def default_headers(self) -> dict[str, str]:
+        """Those of every request."""
+        return {"User-Agent": f"dyninformer/{__version__}"}
+
+
+def plain_configuration(
+    cluster: Mapping[str, Any], user: Mapping[str, Any], directory: str
+) -> PlainConfiguration | None:
+    """What they say, with paths from a directory; None if the official client has to read it.
+
+    What is wrong with a file is found out there too, and said in its words.
+    """
+    known = _CLUSTER.issuperset(cluster) and _USER.issuperset(user) and not getproxies()
+    server, token = cluster.get("server"), user.get("token")
+    if not known or not isinstance(server, str) or not isinstance(token, str | None):
+        return None
+    host = server.rstrip("/")
+    if not host.startswith("https://"):
+        return PlainConfiguration(host, token or "", {}) if host.startswith("http://") else None
+    try:
+        context = _context(cluster, user, directory)
+    except (OSError, ValueError, TypeError):  # ssl's errors are OSErrors
+        return None
+    pool: dict[str, Any] = {"ssl_context": context, "cert_reqs": context.verify_mode}
+    if name := cluster.get("tls-server-name"):
+        pool["server_hostname"] = pool["assert_hostname"] = str(name)
+    return PlainConfiguration(host, token or "", pool)
+
+
+def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: str) -> ssl.SSLContext:
+    context = create_urllib3_context()
+    if cluster.get("insecure-skip-tls-verify"):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    authorities = _content(cluster, "certificate-authority", directory)
+    if authorities:
+        context.load_verify_locations(cadata=authorities.decode("ascii"))
+    else:
+        context.load_default_certs()
+    certificate, key = (_content(user, name, directory) for name in _CERTIFICATES)
+    if certificate and key:
+        with tempfile.TemporaryDirectory(prefix="dyninformer-") as place:  # 0700
+            path = Path(place, "both.pem")  # OpenSSL reads files only
+            path.write_bytes(certificate + b"\n" + key)
+            context.load_cert_chain(path)
+    return context
+
+
+def _content(fields: Mapping[str, Any], name: str, directory: str) -> bytes:
+    """What is given in place, or in a file; in place goes first."""
+    if data := fields.get(f"{name}-data"):
+        content = base64.b64decode(data)
+        if not content:
+            raise ValueError(name)
+        return content
+    path = fields.get(name)
+    return Path(os.path.join(directory, path)).read_bytes() if path else b""
