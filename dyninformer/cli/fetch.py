@@ -25,6 +25,9 @@ Cells: TypeAlias = Sequence[Any]
 _PAGE: Final = 500
 _JSON: Final = {"Accept": "application/json"}
 _TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+_METADATA: Final = {
+    "Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+}
 _PASSING: Final = (429, 500, 502, 503, 504)
 _WRONG: Final = (400, 405, 422)
 _RETRY_SECONDS: Final = 1.0
@@ -126,8 +129,42 @@ class Fetch:
                     found.missing.append(name)
         return found
 
+    def metadata(self, resource: ResolvedResource, namespace: str) -> Objects:
+        """The metadata of all objects of a namespace; "" for all. One try: others are waiting.
+
+        Raises:
+            CommandError: The server refuses, or fails.
+        """
+        found = Answer()
+        for page in self._pages(
+            resource, resource.gvr.path(namespace), [], _METADATA, patient=False
+        ):
+            _add(found, page, resource)
+        return [
+            {**each, "apiVersion": resource.gvr.group_version, "kind": resource.kind}
+            for each in found.objects
+            if isinstance(each.get("metadata"), dict)
+        ]
+
+    def one(self, resource: ResolvedResource, namespace: str, name: str) -> Object | None:
+        """An object, None if it is not there.
+
+        Raises:
+            CommandError: The server refuses, or fails.
+        """
+        path = resource.gvr.path(namespace if resource.namespaced else "")
+        return self._ask(
+            "get", resource, f"{path}/{quote(name, safe='')}", [], _JSON, patient=False
+        )
+
     def _pages(
-        self, resource: ResolvedResource, path: str, query: Query, headers: Mapping[str, str]
+        self,
+        resource: ResolvedResource,
+        path: str,
+        query: Query,
+        headers: Mapping[str, str],
+        *,
+        patient: bool = True,
     ) -> Objects:
         """All pages of a list, of one moment."""
         target = self.server.target
@@ -139,7 +176,9 @@ class Fetch:
             size = [("limit", str(limit))] if limit else []
             rest = [("continue", token)] if token else []
             try:
-                body = self._ask("list", resource, path, [*query, *size, *rest], headers)
+                body = self._ask(
+                    "list", resource, path, [*query, *size, *rest], headers, patient=patient
+                )
             except BrokenAnswerError:
                 if limit <= 1:
                     raise
@@ -164,6 +203,8 @@ class Fetch:
         path: str,
         query: Query,
         headers: Mapping[str, str],
+        *,
+        patient: bool = True,
     ) -> Object | None:
         """A JSON object; None for what is not there, a Status for a page that is too old."""
         source = self._source
@@ -191,7 +232,7 @@ class Fetch:
                     raise failure
                 delay = _retry_after(reply.headers, delay)
             pause = self._random.uniform(delay, 1.5 * delay)
-            if time.monotonic() + pause >= self._until:
+            if not patient or time.monotonic() + pause >= self._until:
                 raise failure
             time.sleep(pause)
             delay = min(2 * delay, _LONGEST_RETRY_SECONDS)

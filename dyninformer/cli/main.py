@@ -49,6 +49,7 @@ COMMANDS = {
     "watch": Subcommand("watch", "Show what changes, as it changes."),
     "wait": Subcommand("wait", "Wait until objects meet a condition."),
     "count": Subcommand("count", "Count objects by what a path finds in them, live."),
+    "tree": Subcommand("tree", "Show what owns an object, and what it owns."),
     "doctor": Subcommand("doctor", "Say why a watch does not work."),
     "record": Subcommand("record", "Keep what happens in a file, to be played again."),
     "replay": Subcommand("replay", "Play a recording on an API server of its own."),
