@@ -9,7 +9,7 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -23,7 +23,7 @@ from dyninformer.errors import (
     UnknownResourceError,
     UnreachableError,
 )
-from dyninformer.follow import Follower, follow
+from dyninformer.follow import AddHandler, Follower, follow
 from dyninformer.informer import Runtime, SharedIndexInformer
 from dyninformer.lister import GenericLister
 from dyninformer.metrics import NO_METRICS, Metrics
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
     from dyninformer.delivery.events import Event
+    from dyninformer.delivery.handlers import OnEvent
     from dyninformer.watching.client import Source
 
 _logger = logging.getLogger("dyninformer")
@@ -257,7 +258,15 @@ class DynamicSharedInformerFactory:
         ``on_event`` hears the events of all, told apart by ``event.gvr``. ``options`` are
         those of `for_resource`.
         """
-        asked = options_from(options)
+        return self._follow(patterns, on_event, options_from(options))
+
+    def _follow(
+        self,
+        patterns: Sequence[str],
+        on_event: OnEvent | None,
+        asked: ResourceOptions,
+        add: AddHandler | None = None,
+    ) -> Follower:
         self._check_running()
         follower = follow(
             self._registry,
@@ -267,6 +276,7 @@ class DynamicSharedInformerFactory:
             on_event=on_event,
             owner=self._runtime.owner,
             options=asked,
+            add=add,
         )
         with self._lock:
             self._followers = (*self._followers, follower)

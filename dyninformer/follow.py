@@ -26,7 +26,18 @@ from dyninformer.errors import DynInformerError, StoppedError
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
-from dyninformer.threads import Bell, Deadline, Flag, OwnThread, in_forked_child, runs_for, spawn
+from dyninformer.threads import (
+    Bell,
+    Deadline,
+    Flag,
+    OwnThread,
+    Pause,
+    Waiting,
+    in_forked_child,
+    runs_for,
+    spawn,
+    waited,
+)
 from dyninformer.types import Names
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.crds import CrdWatch
@@ -54,6 +65,8 @@ _CHECK = 0.1  # seconds between two looks at informers that are starting or goin
 _LOOK = 1.0  # seconds after which a caller that waits looks whether that is followed still
 _IN_TROUBLE = (InformerState.BACKING_OFF, InformerState.ABSENT, InformerState.STOPPED)
 
+AddHandler: TypeAlias = Callable[[SharedIndexInformer, OnEvent, str], Registration]
+"""Adds a handler of a name, that hears all events, to an informer."""
 GVRs: TypeAlias = list[GroupVersionResource]
 Matches: TypeAlias = dict[str, list[ResolvedResource]]
 """By ``plural.group``, the versions that may be followed, the preferred one first."""
@@ -69,14 +82,18 @@ def follow(
     owner: object,
     on_event: OnEvent | None = None,
     options: ResourceOptions | None = None,
+    add: AddHandler | None = None,
 ) -> Follower:
-    """Begin to follow. What is wrong with the arguments is said here and now."""
+    """Begin to follow. What is wrong with the arguments is said here and now.
+
+    ``add`` adds ``on_event`` to an informer, if a thread is not to call it.
+    """
     if not patterns or not all(each.strip() for each in patterns):
         raise ValueError(
             "follow needs patterns like '*.cert-manager.io', 'certificates.cert-manager.io', "
             f"or 'cert-manager.io/v1/*'; it was given {list(patterns)!r}"
         )
-    if inspect.iscoroutinefunction(on_event):
+    if add is None and inspect.iscoroutinefunction(on_event):
         raise TypeError(
             f"on_event is a coroutine function ({on_event!r}), which nobody would await here: "
             "use dyninformer.aio"
@@ -89,6 +106,7 @@ def follow(
         owner=owner,
         on_event=on_event,
         options=options or ResourceOptions(),
+        add=add or _add_handler,
     )
     follower.start()
     return follower
@@ -126,6 +144,7 @@ class Follower:
         owner: object,
         on_event: OnEvent | None,
         options: ResourceOptions,
+        add: AddHandler,
     ) -> None:
         self.patterns = tuple(pattern.strip().lower() for pattern in patterns)
         self.name = f"follow-{next(_numbers)} {' '.join(self.patterns)}"
@@ -133,7 +152,7 @@ class Follower:
         self._crds = crds
         self._owner = owner
         self._options = options
-        self._followed = FollowedInformers(registry, on_event, self.name)
+        self._followed = FollowedInformers(registry, on_event, self.name, add)
         self._wake = Flag()  # a CRD changed, or the end has come
         self._progress = Bell()  # rings when the thread has taken a step, and at the end
         self._lock = threading.RLock()  # guards _unsubscribe, and _closed's change
@@ -166,14 +185,18 @@ class Follower:
         `reason` says then what it waits for. Its own handler does not wait: the events that
         it would wait for are its own.
         """
+        return waited(self.until_synced(timeout))
+
+    def until_synced(self, timeout: float | None) -> Waiting[bool]:
+        """`wait_for_sync`, for a thread or a loop to carry out. Not for import."""
         deadline = Deadline(timeout)
         while not (self.has_synced() or self._closed or deadline.over or runs_for(self._owner)):
             left = deadline.left
             late = [each for each in self._followed.serving().values() if not each.has_synced]
             if late:  # it may be followed no more before it has synced
-                late[0].wait_for_sync(_LOOK if left is None else min(left, _LOOK))
+                yield from late[0].until_synced(_LOOK if left is None else min(left, _LOOK))
             else:
-                self._progress.wait_for(self._has_more_to_wait_for, left)
+                yield Pause(self._progress, self._has_more_to_wait_for, deadline)
         return self.has_synced()
 
     def _has_more_to_wait_for(self) -> bool:
@@ -323,6 +346,10 @@ class Follower:
 _numbers = itertools.count(1)
 
 
+def _add_handler(informer: SharedIndexInformer, on_event: OnEvent, name: str) -> Registration:
+    return informer.add_event_handler(on_event=on_event, name=name)
+
+
 def _nothing() -> None:
     """There is nothing to end."""
 
@@ -434,11 +461,11 @@ class FollowedInformer:
             self.registration is None or self.registration.has_synced()
         )
 
-    def wait_for_sync(self, timeout: float | None) -> bool:
+    def until_synced(self, timeout: float | None) -> Waiting[bool]:
         """Wait until it has synced; False at the timeout, or when it never will."""
         if self.registration is None:
-            return self.informer.wait_synced(timeout)
-        return self.registration.wait_for_sync(timeout)
+            return self.informer.until_synced(timeout)
+        return self.registration.until_synced(timeout)
 
     @property
     def told_its_end(self) -> bool:
@@ -455,10 +482,13 @@ class FollowedInformer:
 class FollowedInformers:
     """The informers of one follower, whose events it hears. Every method: from any thread."""
 
-    def __init__(self, registry: Registry, on_event: OnEvent | None, name: str) -> None:
+    def __init__(
+        self, registry: Registry, on_event: OnEvent | None, name: str, add: AddHandler
+    ) -> None:
         self._registry = registry
         self._on_event = on_event
         self._name = name
+        self._add = add
         self._lock = threading.RLock()  # guards _followed, and _closed's change
         self._followed: ByResource = {}
         self._closed = False
@@ -520,7 +550,7 @@ class FollowedInformers:
         """
         registration = None
         if self._on_event is not None:
-            registration = informer.add_event_handler(on_event=self._tell, name=self._name)
+            registration = self._add(informer, self._tell, self._name)
         with self._lock:
             kept = not self._closed
             if kept:
@@ -529,9 +559,11 @@ class FollowedInformers:
             registration.remove()
         return kept
 
-    def _tell(self, event: Event) -> None:
-        if self._on_event is not None and not self._closed:
-            self._on_event(event)
+    def _tell(self, event: Event) -> object:
+        """What the handler returns: a coroutine, where that is awaited."""
+        if self._on_event is None or self._closed:
+            return None
+        return self._on_event(event)
 
     def _let_go(self, followed: FollowedInformer) -> None:
         if followed.registration is not None:

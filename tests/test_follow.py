@@ -30,6 +30,7 @@ from dyninformer.follow import (
 )
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource as GVR
+from dyninformer.threads import Bell, Deadline, Pause, Waiting
 from dyninformer.watching.status import InformerState, InformerStatus
 
 CERTIFICATES = "certificates.v1.cert-manager.io"
@@ -45,12 +46,11 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.002)
 
 
-def becomes(condition: Callable[[], bool], timeout: float | None) -> bool:
-    """Wait for it, or for the end of the time."""
-    deadline = time.monotonic() + (30 if timeout is None else timeout)
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.002)
-    return condition()
+def looking_at(condition: Callable[[], bool], timeout: float | None) -> Waiting[None]:
+    """Wait for it, or for the end of the time, with a look now and then: nothing here rings."""
+    deadline = Deadline(timeout)
+    while not (condition() or deadline.over):
+        yield Pause(Bell(), condition, Deadline(0.005))
 
 
 def served(
@@ -79,9 +79,10 @@ class StandInRegistration:
         """Whether it has handled everything."""
         return not self.backlog
 
-    def wait_for_sync(self, timeout: float | None = None) -> bool:
+    def until_synced(self, timeout: float | None) -> Waiting[bool]:
         """As the real one, but that it hears nothing of its removal."""
-        return becomes(self.has_synced, timeout)
+        yield from looking_at(self.has_synced, timeout)
+        return self.has_synced()
 
     def remove(self) -> None:
         """Nothing is told any more."""
@@ -118,9 +119,9 @@ class StandInInformer:
         """As the test says."""
         return self.synced
 
-    def wait_synced(self, timeout: float | None = None) -> bool:
+    def until_synced(self, timeout: float | None) -> Waiting[bool]:
         """As the real one."""
-        becomes(lambda: self.synced or self.stopped, timeout)
+        yield from looking_at(lambda: self.synced or self.stopped, timeout)
         return self.synced
 
     def is_stopped(self) -> bool:

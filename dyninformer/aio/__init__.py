@@ -9,6 +9,7 @@ from dyninformer.aio.factory import (
     OpenInformer,
     open_informer,
 )
+from dyninformer.aio.follow import Follower
 from dyninformer.aio.handlers import Registration
 from dyninformer.aio.informer import GenericInformer, SharedIndexInformer
 from dyninformer.aio.stream import EventStream
@@ -16,6 +17,7 @@ from dyninformer.aio.stream import EventStream
 __all__ = [
     "DynamicSharedInformerFactory",
     "EventStream",
+    "Follower",
     "GenericInformer",
     "OpenInformer",
     "Registration",

@@ -31,21 +31,30 @@ class BlockingCalls:
         self._more = Flag()  # there is work, or the end has come
         in_forked_child(self, "_lock", "_more", _waiting=deque, _threads=0, _idle=0, _closed=True)
 
-    async def run(self, act: Callable[[], T], *, urgent: bool = False) -> T:
-        """What ``act`` returns or raises. What is ``urgent`` waits for no other call.
+    async def run(self, act: Callable[[], T], unwanted: Callable[[T], object] | None = None) -> T:
+        """What ``act`` returns or raises.
 
-        Cancelled, it returns at once: what has begun goes on, and what comes of it is dropped.
+        Cancelled, it returns at once: what has begun goes on, and ``unwanted`` gets what comes of
+        it, on a thread, and more than once perhaps.
         """
-        call = self.begin(act, urgent=urgent)
+        call = Call(act, running(), unwanted)
+        self._begin(call, urgent=False)
         try:
             await call.waiter.wait(None)
-        finally:
-            call.left = True
+        except BaseException:
+            call.left = True  # before looking whether it is done; the thread does it the other
+            if call.done:  # way round, so that one of them, or both, see to what came of it
+                self.begin(call.drop)
+            raise
         return call.result()
 
     def begin(self, act: Callable[[], T], *, urgent: bool = False) -> Call[T]:
-        """Have ``act`` called, and wait for nothing."""
+        """Have ``act`` called, and wait for nothing. What is ``urgent`` waits for no other call."""
         call = Call(act, running())
+        self._begin(call, urgent=urgent)
+        return call
+
+    def _begin(self, call: Call[T], *, urgent: bool) -> None:
         with self._lock:
             if urgent:
                 self._waiting.appendleft(call)
@@ -63,7 +72,6 @@ class BlockingCalls:
                 with self._lock:
                     self._threads -= 1
                 raise
-        return call
 
     def close(self) -> None:
         """Let the threads end that have no work. Later calls are run all the same."""
@@ -101,13 +109,18 @@ class BlockingCalls:
 class Call(Generic[T]):
     """One call, and the task that waits for it."""
 
-    def __init__(self, act: Callable[[], T], loop: Loop) -> None:
+    def __init__(
+        self, act: Callable[[], T], loop: Loop, unwanted: Callable[[T], object] | None = None
+    ) -> None:
         self.waiter = loop.waiter()
         """Is woken when it is done."""
         self.left = False
         """No task waits for it any more; what has not begun then never does."""
+        self.done = False
+        """It was carried out."""
         self._act = act
         self._loop = loop
+        self._unwanted = unwanted
         self._result: T | None = None
         self._error: BaseException | None = None
 
@@ -128,4 +141,12 @@ class Call(Generic[T]):
             self._result = self._act()
         except BaseException as error:  # noqa: BLE001 - it is the waiting task's
             self._error = error
+        self.done = True
+        if self.left:
+            self.drop()
         self._loop.post(self.waiter.wake)
+
+    def drop(self) -> None:
+        """No task takes what came of it. In a thread."""
+        if self._unwanted is not None and self._error is None:
+            self._unwanted(self._result)  # type: ignore[arg-type]  # as in `result`

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, Self, TypeVar, Unpack
 
 from dyninformer import factory
 from dyninformer.aio.blocking import Call
+from dyninformer.aio.follow import Follower
+from dyninformer.aio.handlers import OnEvent
 from dyninformer.aio.informer import GenericInformer, Shell
 from dyninformer.aio.loops import carry_out, running
+from dyninformer.aio.opening import Opening
+from dyninformer.delivery.handlers import Handler, Registration
 from dyninformer.errors import StoppedError
 from dyninformer.factory import NewInformer, Resource, Status, SyncResult
+from dyninformer.follow import Follower as CoreFollower
+from dyninformer.informer import SharedIndexInformer
 from dyninformer.metrics import Metrics
 from dyninformer.options import (
     ListOptions,
@@ -23,9 +29,10 @@ from dyninformer.options import (
     ResourceOptionsDict,
     Transform,
     checked_resync,
+    options_from,
 )
 from dyninformer.resource import GroupVersionResource
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import Deadline, in_forked_child
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -94,13 +101,19 @@ class DynamicSharedInformerFactory:
     # -- informers -----------------------------------------------------------------------
 
     async def for_resource(
-        self, resource: Resource, **options: Unpack[ResourceOptionsDict]
+        self,
+        resource: Resource,
+        *,
+        timeout: float | None = 0,
+        **options: Unpack[ResourceOptionsDict],
     ) -> GenericInformer:
         """The informer of a resource; the same one for every caller (S1).
 
         See `dyninformer.DynamicSharedInformerFactory.for_resource`.
         """
-        return await self._generic(lambda: self._core().for_resource(resource, **options))
+        return await self._generic(
+            lambda: self._core().for_resource(resource, timeout=timeout, **options)
+        )
 
     async def informer_for(self, resource: Resource, new_informer: NewInformer) -> GenericInformer:
         """The informer of a resource, made by ``new_informer(client, resync)`` if there is none.
@@ -124,10 +137,13 @@ class DynamicSharedInformerFactory:
         core = await self._off_loop(self._core)
         return await carry_out(core.until_caches_synced(timeout))
 
-    async def sync(self, timeout: float | None = None) -> SyncResult:
-        """Start, and wait for all. CacheSyncError says why, for each that did not sync."""
+    async def sync(self, timeout: float | None = None, *, patient: bool = False) -> SyncResult:
+        """Start, and wait for all. CacheSyncError says why, for each that did not sync.
+
+        See `dyninformer.DynamicSharedInformerFactory.sync`.
+        """
         await self.start()
-        return await carry_out(self._core().until_synced(timeout))
+        return await carry_out(self._core().until_synced(timeout, patient=patient))
 
     def status(self) -> Status:
         """How each informer stands."""
@@ -144,6 +160,34 @@ class DynamicSharedInformerFactory:
         if not removed and patience == timeout:
             self._shell.cancel_handlers()
         return removed
+
+    def follow(
+        self,
+        *patterns: str,
+        on_event: OnEvent | None = None,
+        **options: Unpack[ResourceOptionsDict],
+    ) -> Opening[Follower]:
+        """Keep an informer per resource that matches, as CRDs come and go.
+
+        ``async with`` it, or await it and close it later. The loop that runs then calls
+        ``on_event``, a coroutine function or a plain one. See
+        `dyninformer.DynamicSharedInformerFactory.follow`.
+        """
+        asked = options_from(options)
+
+        async def begin() -> Follower:
+            loop, shell = running(), self._shell
+
+            def add(core: SharedIndexInformer, tell: OnEvent, name: str) -> Registration:
+                handler = Handler(on_event=tell, name=name, coroutines=True)
+                return shell.add(core, handler, loop)
+
+            def follow() -> CoreFollower:
+                return self._core()._follow(patterns, on_event, asked, add)
+
+            return Follower(await shell.blocking.run(follow, CoreFollower.close), shell)
+
+        return Opening(begin)
 
     @property
     def client(self) -> DynamicClient:
@@ -286,33 +330,6 @@ class OpenInformer(GenericInformer):
         await self._factory.__aexit__(kind, error, trace)
 
 
-class Opening:
-    """What `open_informer` returns: to be awaited, or to be entered with ``async with``.
-
-    Not for import.
-    """
-
-    def __init__(self, begin: Callable[[], Coroutine[Any, Any, OpenInformer]]) -> None:
-        self._begin = begin
-        self._opened: OpenInformer | None = None
-
-    def __await__(self) -> Generator[Any, Any, OpenInformer]:
-        return self._begin().__await__()
-
-    async def __aenter__(self) -> OpenInformer:
-        self._opened = await self._begin()
-        return self._opened
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._opened is not None:
-            await self._opened.__aexit__(kind, error, trace)
-
-
 def open_informer(
     resource: Resource,
     *,
@@ -321,9 +338,10 @@ def open_informer(
     context: str | None = None,
     namespace: Namespaces | None = None,
     timeout: float | None = 30,
+    patient: bool = False,
     metrics: Metrics | None = None,
     **options: Unpack[ResourceOptionsDict],
-) -> Opening:
+) -> Opening[OpenInformer]:
     """One resource, started and synced: ``async with`` it, or await it and close it later.
 
     See `dyninformer.open_informer`.
@@ -340,12 +358,13 @@ def open_informer(
     """
 
     async def begin() -> OpenInformer:
+        deadline = Deadline(timeout)
         made = DynamicSharedInformerFactory(
             client, kubeconfig=kubeconfig, context=context, namespace=namespace, metrics=metrics
         )
         try:
-            found = await made.for_resource(resource, **options)
-            await made.sync(timeout)
+            found = await made.for_resource(resource, timeout=deadline.left, **options)
+            await made.sync(deadline.left, patient=patient)
         except BaseException as error:
             await made.__aexit__(type(error), error, error.__traceback__)
             raise
