@@ -74,7 +74,8 @@ Output: TypeAlias = Annotated[
         "--output",
         metavar="FORM",
         autocompletion=completion.forms,
-        help="table, wide, csv, yaml, json, ndjson, name, jsonpath=..., custom-columns=...",
+        help="table, wide, csv, yaml, neat, json, ndjson, name, jsonpath=..., "
+        "custom-columns=...; neat is YAML to be applied again.",
     ),
 ]
 NoHeaders: TypeAlias = Annotated[bool, form_option("--no-headers", help="Leave the headings out.")]

@@ -39,7 +39,8 @@ def one_of(*values: str) -> Complete:
 
 
 forms: Final = one_of(
-    *("table", "wide", "csv", "csv=NAME:.metadata.name", "yaml", "json", "ndjson", "name"),
+    *("table", "wide", "csv", "csv=NAME:.metadata.name", "yaml", "neat", "json"),
+    *("ndjson", "name"),
     *("jsonpath={.metadata.name}", "custom-columns=NAME:.metadata.name"),
 )
 """What ``-o`` takes; of those with an argument a whole one, to be changed."""

@@ -160,6 +160,13 @@ class Server:
         except UnreachableError:
             return {}
 
+    def defaults(self, gvr: GroupVersionResource) -> Mapping[str, Any]:
+        """What the server fills in, as far as its CRD can be read now."""
+        try:
+            return self.discovery.defaults(gvr)
+        except UnreachableError:
+            return {}
+
     def namespaces_of(self, resource: ResolvedResource) -> list[str]:
         """Where to look for a resource's objects."""
         return self.namespaces if resource.namespaced else [""]

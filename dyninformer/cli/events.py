@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from dyninformer.cli.arguments import Filter, named_objects
 from dyninformer.cli.connection import (
@@ -31,6 +31,7 @@ from dyninformer.display.columns import Columns, custom_columns, row, widest_row
 from dyninformer.display.diff import ADDED as PLUS
 from dyninformer.display.diff import REMOVED as MINUS
 from dyninformer.display.diff import diff_lines, short_path
+from dyninformer.display.neat import neat
 from dyninformer.display.table import Table
 from dyninformer.display.text import Line, visible
 from dyninformer.errors import UnknownResourceError
@@ -515,7 +516,7 @@ def object_format(
 ) -> ObjectTable | ObjectTexts:
     """How objects are shown as ``get`` shows them; ``events`` adds what happened to them."""
     if not form.is_tabular:
-        return ObjectTexts(form, events=events)
+        return ObjectTexts(form, cluster.defaults, events=events)
     resource = source.resource
     if form.argument:
         columns = custom_columns(form.argument)
@@ -557,8 +558,15 @@ class ObjectTable:
 class ObjectTexts:
     """The object itself in a form for programs, or the event as the watch protocol has it."""
 
-    def __init__(self, form: Form, *, events: bool) -> None:
+    def __init__(
+        self,
+        form: Form,
+        defaults: Callable[[GroupVersionResource], Mapping[str, Any]],
+        *,
+        events: bool,
+    ) -> None:
         self._form = form
+        self._defaults = cache(defaults)
         self._events = events
         self._separated = False
 
@@ -571,9 +579,12 @@ class ObjectTexts:
             name = shown.full_name
             yield Line(f"{shown.type}   {name}" if self._events else name)
             return
-        obj = forms.without_managed_fields(shown.object)
+        if self._form.kind == "neat":
+            obj = neat(shown.object, self._defaults(shown.event.gvr))
+        else:
+            obj = forms.without_managed_fields(shown.object)
         value = {"type": shown.type, "object": obj} if self._events else obj
-        if self._form.kind == "yaml" and self._separated:
+        if self._form.kind in ("yaml", "neat") and self._separated:
             yield Line("---")
         self._separated = True
         yield Line(self._form.text([value], one=True))

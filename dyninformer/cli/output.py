@@ -11,13 +11,14 @@ from dyninformer.cli.fetch import Answer
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display import forms
 from dyninformer.display.columns import NOTHING, Column, Columns, custom_columns, row, table_columns
+from dyninformer.display.neat import neat
 from dyninformer.display.table import CsvTable, Table
 from dyninformer.jsonpath import JSONPath
 from dyninformer.types import Object, Objects
 
 Rows: TypeAlias = list[list[str]]
 
-_PLAIN = ("table", "wide", "csv", "yaml", "json", "ndjson", "name")
+_PLAIN = ("table", "wide", "csv", "yaml", "neat", "json", "ndjson", "name")
 _WITH_ARGUMENT = ("jsonpath", "custom-columns", "csv")
 
 
@@ -68,6 +69,8 @@ class Form:
             return forms.as_jsonpath(self.template, objects, one=one)
         if self.kind == "yaml":
             return forms.as_yaml(objects, one=one)
+        if self.kind == "neat":
+            return forms.as_documents(objects)
         if self.kind == "json":
             return forms.as_json(objects, one=one)
         return "\n".join(map(forms.as_ndjson, objects))
@@ -168,7 +171,9 @@ def printed(
     if form.kind == "name":
         return "\n".join(_full_name(resource)(obj) for resource, obj in found)
     objects = [obj for _, obj in found]
-    if not managed_fields:
+    if form.kind == "neat":
+        objects = [neat(obj, discovery.defaults(resource.gvr)) for resource, obj in found]
+    elif not managed_fields:
         objects = [forms.without_managed_fields(obj) for obj in objects]
     return form.text(objects, one=one)
 

@@ -34,6 +34,11 @@ def as_yaml(objects: Objects, *, one: bool) -> str:
     return visible_lines(kubectl_text.as_yaml(shown))
 
 
+def as_documents(objects: Objects) -> str:
+    """Each object as a YAML document of its own, as files have them."""
+    return "\n---\n".join(visible_lines(kubectl_text.as_yaml(each)) for each in objects)
+
+
 def as_name(obj: Object, kind: str, group: str) -> str:
     """``certificate.cert-manager.io/shop``, as kubectl's ``-o name``; kubectl takes it back."""
     full = f"{kind}.{group}" if group else kind

@@ -23,6 +23,7 @@ from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import HttpStatus
 from tests.cli.conftest import CRDS, Either, Run
 from tests.cli.terminal import running
+from tests.conformance.shapes import crd, of_object
 
 
 def cells(output: str) -> list[list[str]]:
@@ -480,3 +481,34 @@ def test_nothing_to_show_yet_is_said_on_stderr(kubeconfig: Path) -> None:
         get.interrupt()
         assert get.ends() == 130
         assert get.output == ""
+
+
+def test_neat_is_what_can_be_applied_again(either: Either, run_either: Run) -> None:
+    """Without what the server adds and fills in; the same object comes of it."""
+    port = {"type": "integer", "default": 80}
+    schema = of_object(
+        spec=of_object(
+            color={"type": "string", "default": "red"}, port=port, name={"type": "string"}
+        )
+    )
+    either.install(crd("example.com", "knobs", "Knob", schema))
+    written = {
+        "apiVersion": "example.com/v1",
+        "kind": "Knob",
+        "metadata": {"labels": {"on": "yes"}, "name": "k", "namespace": "prod"},
+        "spec": {"name": "x", "port": 81},
+    }
+    made = either.create(written)
+    assert made["spec"] == {"color": "red", "name": "x", "port": 81}
+    shown = run_either("get", "knobs", "k", "-n", "prod", "-o", "neat").stdout
+    assert yaml.safe_load(shown) == written
+    watched = run_either("watch", "knobs", "-n", "prod", "-o", "neat", "--timeout", "0.2").stdout
+    assert yaml.safe_load(watched) == written
+    either.delete("knobs/k", "prod")
+    again = either.create(yaml.safe_load(shown))
+    assert again["spec"] == made["spec"]
+    either.create({**written, "metadata": {"name": "l", "namespace": "prod"}})
+    both = run_either("get", "knobs", "-n", "prod", "-o", "neat").stdout
+    assert [each["metadata"]["name"] for each in yaml.safe_load_all(both)] == ["k", "l"]
+    for name in ("knobs/k", "knobs/l"):
+        either.delete(name, "prod")
