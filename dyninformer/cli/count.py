@@ -227,16 +227,18 @@ def _draw(
 
 def _drawn(paths: list[str], rows: Rows, caption: str) -> Any:
     from rich import box  # noqa: PLC0415 - only a terminal needs it
+    from rich.console import Group  # noqa: PLC0415
     from rich.table import Table as RichTable  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415 - what is in it is never markup
 
-    table = RichTable(box=box.SIMPLE_HEAD, caption=Text(caption), caption_justify="left")
+    table = RichTable(box=box.SIMPLE_HEAD)
     table.add_column("COUNT", justify="right")
     for path in paths:
         table.add_column(Text(visible(_heading(path)).upper()))
     for cells in rows:
         table.add_row(*(Text(visible(cell)) for cell in cells))
-    return table
+    # As a caption of the table it would be cut into lines as narrow as that.
+    return Group(table, Text(caption, style="italic", no_wrap=True, overflow="ellipsis"))
 
 
 def _print_blocks(live_count: LiveCount, notices: ConnectionNotices, printer: _Printer) -> NoReturn:

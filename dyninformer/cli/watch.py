@@ -132,6 +132,8 @@ def command(
         source.begin(say)
         if missing := source.missing():
             say(f"not there yet: {visible(', '.join(missing))}")
+        elif form.is_table and not source.patterns and not any(True for _ in source.objects()):
+            say("No resources found yet")  # people wonder at an empty screen
         show_events(cluster, source, events, shown_as, act=act, met=met, length=length)
 
 

@@ -15,6 +15,7 @@ import yaml
 from dyninformer.cli import completion
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import BlackHole
+from tests.cli.conftest import Either
 
 Complete = Callable[..., list[str]]
 
@@ -72,6 +73,30 @@ def complete(
 )
 def test_the_cluster_completes(complete: Complete, words: list[str], candidates: list[str]) -> None:
     """Commands, resources, namespaces and names; after commas, too."""
+    assert complete(*words) == candidates
+
+
+@pytest.mark.parametrize(
+    ("words", "candidates"),
+    [
+        (["get", "ipam"], ["ipamblocks"]),
+        (["get", "-n", "prod", "cert/s"], ["cert/shop"]),
+        (["get", "cert", "-n", "pro"], ["prod"]),
+        (
+            ["wait", "ipamblocks", "--all", "--for", "jsonpath={.spec.c"],
+            ["jsonpath={.spec.cidr}"],
+        ),
+    ],
+)
+def test_each_server_completes(
+    either: Either,
+    complete: Complete,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    candidates: list[str],
+) -> None:
+    """The embedded one, and the real one."""
+    monkeypatch.setenv("KUBECONFIG", str(either.kubeconfig()))
     assert complete(*words) == candidates
 
 

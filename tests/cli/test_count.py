@@ -77,6 +77,7 @@ def test_on_a_terminal_the_table_follows_the_cluster_until_it_is_interrupted(
     args = ("count", "cert", "-n", "prod", "--by", ISSUER)
     with running(kubeconfig, *args, terminal=True) as count:
         count.shows(r"1 +letsencrypt")
+        count.shows(r"certificates\.v1\.cert-manager\.io: 2")  # however narrow the table is
         either.create(certificate("third", "letsencrypt"))
         count.shows(r"2 +letsencrypt")
         either.delete("certificates/third", "prod")

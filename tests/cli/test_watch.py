@@ -412,6 +412,14 @@ def test_single_objects_are_watched_by_name(
             server.patch("certificates/mail", {"metadata": {"labels": {"a": None}}}, "prod")
 
 
+def test_nothing_is_said_to_be_there_where_nothing_is(run_either: Run) -> None:
+    """For people; a program gets an empty stdout alone."""
+    result = run_either("watch", "cert", "-n", "default", "--timeout", "0")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No resources found yet\n")
+    result = run_either("watch", "cert", "-n", "default", "--timeout", "0", "-o", "ndjson")
+    assert (result.stdout, result.stderr) == ("", "")
+
+
 def test_what_is_there_lines_up_however_it_comes(run_either: Run) -> None:
     """A name is longer than those before it; columns do not move, as in kubectl's table."""
     lines = run_either("watch", "namespaces", "--timeout", "0").stdout.splitlines()
