@@ -293,7 +293,6 @@ class Dispatcher:
         # of the first state although it hears of updates alone.
         initial = handler.coalesce or handler.hears_additions
         queue = _queue_of(handler.coalesce)(self._store, Consumer.ABSENT, initial=initial)
-        queue.wants_plain = handler.takes_dicts and not handler.coalesce
         subscriber = None
         replaced: Subscribers = ()
         try:

@@ -13,7 +13,7 @@ from dyninformer.jsonpath import JSONPath, Projection
 from dyninformer.options import checked_resync
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec, read
-from dyninformer.store.decide import Delta, LiveUpdate
+from dyninformer.store.decide import Delta
 from dyninformer.threads import (
     Bell,
     Deadline,
@@ -85,8 +85,8 @@ class Handler:
         """A handler of the same given name is replaced."""
         self.name = name or _name_of(handler, chosen)
         self._selective = filter is not None or self._projection is not None
-        self.takes_dicts = not self._selective and self.on_event is None
-        """It hears every update, and gets the two objects alone."""
+        # It hears every update, and gets the two objects alone.
+        self._takes_pairs = not self._selective and self.on_event is None
 
     def call_through(self, call: Callable[..., object]) -> None:
         """Have ``call(callback, *args)`` stand for each call of a callback from now on."""
@@ -114,10 +114,11 @@ class Handler:
         callback that begins between the question and a removal's return cannot be told from one
         that began before and has not yet got to its first line (S11).
         """
-        if not self.takes_dicts or type(step) is not LiveUpdate:
+        before, after = step.old, step.new
+        if before is None or after is None or not self._takes_pairs or type(step) is not Delta:
             self._tell_event(Event(gvr, codec, step), step, codec, stopped)
         elif self.on_update is not None:  # what nearly every step is
-            old, new = read(step.old_plain), read(step.new_plain)
+            old, new = read(codec.plain(before)), read(codec.plain(after))
             if not stopped():
                 self.on_update(old, new)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.queue import merged
-from dyninformer.store.decide import Delta, LiveUpdate
+from dyninformer.store.decide import Delta
 from dyninformer.store.store import Store
 from dyninformer.threads import Bell, in_forked_child
 
@@ -49,8 +49,7 @@ class KeyWatch:
         """The key has changed. Under the lock."""
         self._told = True
         try:
-            now = change.packed() if type(change) is LiveUpdate else change
-            self._step = now if self._step is None else merged(self._step, now)
+            self._step = change if self._step is None else merged(self._step, change)
         finally:  # with no memory for the step, the cache is looked at all the same
             self.bell.ring()
 

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Final, TypeAlias, TypeGuard
 
 from dyninformer.store.codec import Entry
-from dyninformer.store.decide import Delta, LiveUpdate
+from dyninformer.store.decide import Delta
 from dyninformer.store.snapshot import View
 from dyninformer.store.store import Store
 from dyninformer.threads import in_forked_child, lock_timeout
@@ -161,8 +161,6 @@ class Consumer(Enum):
 
 
 _AWAKE: Final = Consumer.AWAKE  # an enum's attributes are slow to look up
-_SHORT: Final = 128
-"""A queue of no more steps takes the objects' plain JSON as well."""
 
 
 class Mark:
@@ -190,7 +188,6 @@ class HandlerQueue(ABC):
 
     def __init__(self, store: Store, consumer: Consumer, *, initial: bool = True) -> None:
         self.closed = False  # set once; read by any thread
-        self.wants_plain = False  # its consumer reads a `LiveUpdate`; set before there are any
         self._store = store
         self._initial = initial
         self._consumer = consumer
@@ -213,13 +210,12 @@ class HandlerQueue(ABC):
 
     def put(self, changes: Sequence[Delta]) -> None:
         """Take changes one by one. Raises once all are queued or missed."""
-        plain = self.wants_plain and self.backlog < _SHORT
         failure: BaseException | None = None
         for change in changes:
             if change.initial and not self._initial:
                 continue
             try:
-                self._take(change, plain)
+                self._take(change)
             except BaseException as error:  # noqa: BLE001 - raised below, after the others
                 failure = error
         if self._consumer is not _AWAKE and self._has_items():
@@ -276,15 +272,13 @@ class HandlerQueue(ABC):
             while self._late and not self._missed:
                 self.mark(self._late.pop(0))
 
-    def _take(self, change: Delta, plain: bool) -> None:
+    def _take(self, change: Delta) -> None:
         """Queue one change; if that raises it is missed, and nothing else has changed."""
         key = change.key
         step: Delta | None = change
         if self._missed and key in self._missed:
             step = merged(self._missed[key], change)
             del self._missed[key]
-        elif not plain and type(change) is LiveUpdate:
-            step = change.packed()
         if step is None:
             return
         try:
@@ -358,6 +352,11 @@ class HandlerQueue(ABC):
     @abstractmethod
     def advance(self) -> None:
         """The head was told, or never will be. Without a head it does nothing."""
+
+    def following(self) -> Delta | None:
+        """`advance`, and then `head`; for a thread that no interrupt comes to."""
+        self.advance()
+        return self.head()
 
     @property
     def backlog(self) -> int:
@@ -454,6 +453,18 @@ class OrderedQueue(HandlerQueue):
             self._at += 1
         else:
             items.popleft()
+
+    def following(self) -> Delta | None:
+        """The next item, where one change comes after the other: nearly always."""
+        items = self._items
+        if len(items) > 1 and items[0] is self._hand and not self.closed:
+            step = items[1]
+            if type(step) is Delta:
+                items.popleft()
+                self._told += 1
+                self._hand = step
+                return step
+        return super().following()
 
     def _untold(self) -> int:
         """All queued steps that were not handled."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 from dyninformer.delivery.handlers import Handler
 from dyninformer.delivery.queue import HandlerQueue
-from dyninformer.metrics import Metrics
+from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import Deadline, Flag, in_forked_child, spawn
 
@@ -144,16 +144,19 @@ class Worker:
         """Tell what is there, and report now and then."""
         telling, queue, tell = self._telling, self._queue, self._telling.handler.tell
         stopped, gvr, codec = telling.stopped, self._store.gvr, self._store.codec
+        following, counted = queue.following, telling.metrics is not NO_METRICS
         told, due = 0, time.monotonic() + REPORT_EVERY
-        while (step := queue.head()) is not None:
+        step = queue.head()
+        while step is not None:
             try:
                 tell(step, gvr, codec, stopped)
             except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends no handler (S10)
                 telling.failed(step.key, error)
-            queue.advance()
-            told += 1
-            if time.monotonic() >= due:
-                telling.report(told)
-                told, due = 0, time.monotonic() + REPORT_EVERY
+            step = following()
+            if counted:
+                told += 1
+                if time.monotonic() >= due:
+                    telling.report(told)
+                    told, due = 0, time.monotonic() + REPORT_EVERY
         if told:
             telling.report(told)

@@ -1,7 +1,8 @@
 """Objects as bytes: packed for the store, plain, decoded whole or in part for readers.
 
 An entry's first byte tells its form: ``{`` is plain JSON, 0x28 a zstd frame (the first byte of
-zstd's magic number), 0x01 an identity, as in ``_with_identity``, followed by either of them.
+zstd's magic number), 0x01 an identity, as in ``_with_identity``, followed by either of them. Behind
+a frame stands a `Stamp`.
 """
 
 from __future__ import annotations
@@ -37,9 +38,17 @@ Head: TypeAlias = tuple[Any, ...]
 """Name, namespace, uid, resourceVersion, apiVersion, kind: what stands there, which may be
 anything in a malformed object, and something other than a text where there is nothing."""
 
+Stamp: TypeAlias = bytes
+"""What an update asks of the state before it, in 16 bytes: a hash of uid and index values, and the
+version. Of two that begin alike the greater is the newer."""
+STAMP_SIZE: Final = 16
+NO_STAMP: Final[Stamp] = bytes(STAMP_SIZE)
+"""Nothing is known: it is like no other, and newer than none."""
+
 SAMPLE_SIZE = 1000
 """From so many objects on, a store is worth a dictionary."""
 
+_MARK_SIZE = 8  # of a stamp, in front of the version
 _FRAME = 0x28
 _IDENTITY = 0x01
 _SAMPLE_PART = 8192  # of a large object the beginning is enough to learn from
@@ -90,23 +99,31 @@ class Codec:
         """A sample of `SAMPLE_SIZE` objects would make entries smaller."""
         in_forked_child(self, "_learning")
 
-    def pack(self, data: bytes, identity: Identity | None = None) -> Entry:
+    def pack(self, data: bytes, identity: Identity | None = None, stamp: Stamp = NO_STAMP) -> Entry:
         """The entry for an object's plain JSON.
 
-        ``identity`` is given where the JSON does not say it as the server did.
+        ``identity`` is given where the JSON does not say it as the server did. What is not
+        compressed has no stamp: it is quickly read.
         """
         entry = data
         # Until the dictionary is there, only what is large is compressed.
         if self._compress and (not self.wants_sample or len(data) >= _LARGE):
-            entry = _compressed(data, self._contexts.compress)
+            # zstandard returns a shrunken allocation of the worst case's size. Kept, those tear
+            # the heap to pieces; what is joined here is of just the size it needs.
+            packed = self._contexts.compress(data) + stamp
+            if len(packed) < len(data):
+                entry = packed
         return entry if identity is None else _with_identity(identity, entry)
 
-    def pack_all(self, several: Iterable[bytes]) -> EntryList:
+    def pack_all(self, several: Iterable[bytes], stamps: Iterable[Stamp]) -> EntryList:
         """`pack` for each of many, in less time."""
         if not self._compress or self.wants_sample:
             return [self.pack(data) for data in several]
         compress = self._contexts.compress
-        return [_compressed(data, compress) for data in several]
+        return [
+            packed if len(packed := compress(data) + stamp) < len(data) else data
+            for data, stamp in zip(several, stamps, strict=True)
+        ]
 
     def plain(self, entry: Entry) -> bytes:
         """An entry's plain JSON."""
@@ -159,14 +176,15 @@ class Codec:
         return True
 
 
-def _compressed(data: bytes, compress: Callable[[bytes], bytes]) -> bytes:
-    """The data in a frame, if that is smaller.
+def follows(stamp: Stamp, entry: Entry) -> bool:
+    """The stamp says a newer state of the same object than the entry's, with the same index values.
 
-    zstandard returns a shrunken allocation of the worst case's size. Kept, those tear the heap to
-    pieces; a copy is of just the size it needs.
+    False where that is not known.
     """
-    packed = bytes(memoryview(compress(data)))
-    return packed if len(packed) < len(data) else data
+    if entry[0] != _FRAME:
+        return False
+    before = entry[-STAMP_SIZE:]
+    return before < stamp and before[:_MARK_SIZE] == stamp[:_MARK_SIZE]
 
 
 def _trained(samples: Samples) -> zstandard.ZstdCompressionDict | None:

@@ -7,7 +7,17 @@ from typing import Any, Literal, TypeAlias, overload
 
 import msgspec
 
-from dyninformer.store.codec import Codec, Entry, IndexRow, packed_identity, read, text
+from dyninformer.store.codec import (
+    NO_STAMP,
+    Codec,
+    Entry,
+    IndexRow,
+    Stamp,
+    follows,
+    packed_identity,
+    read,
+    text,
+)
 from dyninformer.store.indexes import IndexFunctions
 from dyninformer.store.receive import Received
 from dyninformer.store.versions import older
@@ -33,21 +43,6 @@ class Delta(msgspec.Struct, frozen=True, gc=False):
     """Found missing by a relist: ``old`` may not be the last state that the object had."""
     recreated: bool = False
     """The new object has another uid than the old."""
-
-
-class LiveUpdate(Delta, frozen=True, gc=False, kw_only=True):
-    """An update by a watch event, with the plain JSON that the store had at hand then.
-
-    A handler that decodes it at once need not unpack the entries. It is larger by far than they
-    are, so where many deltas wait, they wait `packed`.
-    """
-
-    old_plain: bytes
-    new_plain: bytes
-
-    def packed(self) -> Delta:
-        """The same without the plain JSON."""
-        return Delta(self.key, self.old, self.new, recreated=self.recreated)
 
 
 Deltas: TypeAlias = Sequence[Delta]
@@ -118,11 +113,23 @@ class Decider:
         """
         writes: Writes = []
         made: dict[str, Entry | None] = {}
+        pack, stamp_of, no_values = self._codec.pack, functions.stamp, functions.no_values
         for type_, received in events:
-            key = received.key
-            current = made[key] if key in made else entry_of(received.namespace, key)
+            key, namespace, data = received.key, received.namespace, received.data
+            current = made[key] if key in made else entry_of(namespace, key)
+            write: Write | None
             if type_ == "DELETED":
                 write = self.removed(received, current, functions)
+            elif (
+                current is not None
+                and data is not None
+                and received.functions is functions
+                and follows(
+                    stamp := stamp_of(received.uid, received.version, received.row), current
+                )
+            ):  # what nearly every event is, and `kept` would find
+                new = pack(data, received.identity, stamp)
+                write = Write(namespace, Delta(key, current, new), no_values, no_values)
             else:
                 write = self.kept(received, current, functions, live=True)
             if write is not None:
@@ -145,31 +152,29 @@ class Decider:
             return self._added(received, data, functions)
         if data is None:
             return self._without(received, current, functions)
-        plain = self._codec.plain(current)
-        if plain == data and received.identity == packed_identity(current):
-            return None
-        uid, version, old_row = self._state_of(current, plain, functions)
-        if live and older(received.version, version):
-            return None
-        if version == received.version and uid == received.uid and same_content(plain, data):
-            return None
-        recreated = bool(uid and received.uid and uid != received.uid)
-        new = self._codec.pack(data, received.identity)
-        delta = (
-            LiveUpdate(
-                received.key, current, new, recreated=recreated, old_plain=plain, new_plain=data
-            )
-            if live
-            else Delta(received.key, current, new, recreated=recreated)
-        )
-        row = new_row(received, data, functions)
-        if functions.only_paths and row == old_row:
-            # There may be 100,000 such writes at once: they hold no values.
-            row = old_row = functions.no_values
+        stamp = _stamp(received, functions)
+        recreated, row, old_row = False, functions.no_values, functions.no_values
+        if not follows(stamp, current):
+            plain = self._codec.plain(current)
+            if plain == data and received.identity == packed_identity(current):
+                return None
+            uid, version, old_row = self._state_of(current, plain, functions)
+            if live and older(received.version, version):
+                return None
+            if version == received.version and uid == received.uid and same_content(plain, data):
+                return None
+            recreated = bool(uid and received.uid and uid != received.uid)
+            row = new_row(received, data, functions)
+            if functions.only_paths and row == old_row:
+                # There may be 100,000 such writes at once: they hold no values.
+                row = old_row = functions.no_values
+        new = self._codec.pack(data, received.identity, stamp)
+        delta = Delta(received.key, current, new, recreated=recreated)
         return Write(received.namespace, delta, old_row, row)
 
     def _added(self, received: Received, data: bytes, functions: IndexFunctions) -> Write:
-        delta = Delta(received.key, None, self._codec.pack(data, received.identity))
+        entry = self._codec.pack(data, received.identity, _stamp(received, functions))
+        delta = Delta(received.key, None, entry)
         row = new_row(received, data, functions)
         return Write(received.namespace, delta, functions.no_values, row)
 
@@ -236,6 +241,13 @@ class Decider:
             else functions.read_accepted(self._codec.plain(old))[1],
             functions.no_values if new is None else functions.row_of(self._codec.plain(new)),
         )
+
+
+def _stamp(received: Received, functions: IndexFunctions) -> Stamp:
+    """The stamp of an object that is about to be packed."""
+    if received.functions is not functions:
+        return NO_STAMP
+    return functions.stamp(received.uid, received.version, received.row)
 
 
 def new_row(received: Received, data: bytes, functions: IndexFunctions) -> IndexRow:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from struct import Struct
 from typing import Final, TypeAlias
 
 from dyninformer.jsonpath import JSONPath, PathIndex
 from dyninformer.jsonpath.indexing import index_text
 from dyninformer.options import IndexFunction
-from dyninformer.store.codec import Head, IndexRow, PartialReader, Values, read
+from dyninformer.store.codec import (
+    NO_STAMP,
+    Head,
+    IndexRow,
+    PartialReader,
+    Stamp,
+    Values,
+    read,
+)
 from dyninformer.threads import is_interrupt
 from dyninformer.types import Key, Keys, Object
 
@@ -18,6 +28,10 @@ NAMESPACE: Final = "namespace"
 """The index that is always there. It needs no sets of keys: entries are kept by namespace."""
 
 _FEW = 8
+_DIGITS = 19  # a number of so many fits into 64 bits
+
+_stamp = Struct(">qQ").pack
+_serial = count()
 
 
 def namespace_index(obj: Object) -> Values:
@@ -179,6 +193,18 @@ class IndexFunctions:
         """All functions are paths: the values follow from the object alone."""
         self.no_values: IndexRow = [[] for _ in self.by_name]
         """The row of an object that is not there."""
+        self._number = next(_serial)  # the same row of other functions has another stamp
+
+    def stamp(self, uid: str, version: str, row: IndexRow) -> Stamp:
+        """What is packed with an object of this row, for its next update to be compared with.
+
+        Of two uids or rows that differ the hashes are the same once in 2**64. A row that functions
+        have made is not relied upon to be made again; neither is an opaque version a number.
+        """
+        digits = version.encode(errors="replace")  # of bytes only ASCII digits are digits
+        if not self.only_paths or len(digits) > _DIGITS or not digits.isdigit():
+            return NO_STAMP
+        return _stamp(hash((self._number, uid, *map(tuple, row))), int(digits))
 
     def new_indexes(self, names: Iterable[str] | None = None) -> IndexList:
         """An empty index for each function, or each of those named, in the order of the rows."""

@@ -18,7 +18,7 @@ from dyninformer.types import Key
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dyninformer.store.codec import IndexRow
+    from dyninformer.store.codec import IndexRow, Stamp
     from dyninformer.store.indexes import IndexList
     from dyninformer.store.receive import Received
     from dyninformer.store.snapshot import ByNamespace
@@ -64,6 +64,7 @@ class Relist:
         entry_of = self._store.entries.get_of if self._store.entries.count else None
         fresh: dict[Key, bytes] = {}
         rows: list[IndexRow] = []
+        stamps: list[Stamp] = []
         for received in several:
             key, data = received.key, received.data
             if (
@@ -74,13 +75,15 @@ class Relist:
                 or key in fresh
                 or (entry_of is not None and entry_of(received.namespace, key) is not None)
             ):
-                self._add_fresh(fresh, rows)
-                fresh, rows = {}, []
+                self._add_fresh(fresh, rows, stamps)
+                fresh, rows, stamps = {}, [], []
                 self._add_one(received)
             else:
+                row = received.row
                 fresh[key] = data
-                rows.append(received.row)
-        self._add_fresh(fresh, rows)
+                rows.append(row)
+                stamps.append(functions.stamp(received.uid, received.version, row))
+        self._add_fresh(fresh, rows, stamps)
 
     def _add_one(self, received: Received) -> None:
         key = received.key
@@ -107,9 +110,12 @@ class Relist:
             if len(self._new) >= SAMPLE_SIZE:
                 self._learn()
 
-    def _add_fresh(self, fresh: dict[Key, bytes], rows: list[IndexRow]) -> None:
+    def _add_fresh(
+        self, fresh: dict[Key, bytes], rows: list[IndexRow], stamps: list[Stamp]
+    ) -> None:
         """Take what is held nowhere, by key, and its index values."""
-        self._new.update(zip(fresh, self._store.codec.pack_all(fresh.values()), strict=True))
+        packed = self._store.codec.pack_all(fresh.values(), stamps)
+        self._new.update(zip(fresh, packed, strict=True))
         enter_rows(self._indexes, tuple(fresh), rows)
 
     def remove(self, received: Received) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from dyninformer.store.codec import SAMPLE_SIZE, Codec, Identity
+from dyninformer.store.codec import NO_STAMP, SAMPLE_SIZE, Codec, Identity, follows
+from dyninformer.store.indexes import IndexFunctions
 from tests.store.objects import widget
 
 
@@ -103,6 +104,30 @@ def test_an_identity_beside_the_object_is_found_again() -> None:
     assert codec.identity(packed) == ("other", "99")
     assert codec.identity(codec.pack(data)) == ("uid-w2", "2")
     assert codec.identity(codec.pack(b"{}")) == ("", "")
+
+
+def test_a_stamp_tells_a_newer_state_of_the_same_object_and_index_values() -> None:
+    """S30, S6: anything else, and what is not known, has to be read."""
+    codec, data = a_trained_codec(), texts(1)[0]
+    functions = IndexFunctions({"n": ".spec.n"}, lambda name, error: None)
+    others = IndexFunctions({"n": ".spec.n"}, lambda name, error: None)
+    calls = IndexFunctions({"n": lambda obj: ["1"]}, lambda name, error: None)
+    entry = codec.pack(data, None, functions.stamp("uid", "99", [["1"]]))
+    assert codec.plain(entry) == data
+    assert follows(functions.stamp("uid", "100", [["1"]]), entry)
+    assert not follows(functions.stamp("uid", "99", [["1"]]), entry)
+    assert not follows(functions.stamp("uid", "98", [["1"]]), entry)
+    assert not follows(functions.stamp("other", "100", [["1"]]), entry)
+    assert not follows(functions.stamp("uid", "100", [["2"]]), entry)
+    assert not follows(others.stamp("uid", "100", [["1"]]), entry)
+    assert not follows(NO_STAMP, entry)
+    for unknown in ("", "abc", "1" * 20, "\u0661", "\ud800", "-1", "1_0"):
+        assert functions.stamp("uid", unknown, [["1"]]) == NO_STAMP
+    assert calls.stamp("uid", "100", [["1"]]) == NO_STAMP
+    newer = functions.stamp("uid", "100", [["1"]])
+    assert not follows(newer, codec.pack(data))
+    assert not follows(newer, data)
+    assert not follows(newer, codec.pack(data, Identity("uid", "7"), newer))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from dyninformer.store.codec import SAMPLE_SIZE, Codec
 from dyninformer.store.decide import Delta, Deltas
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store
@@ -31,6 +32,11 @@ INDEXES: dict[str, Any] = {
     "call": lambda obj: obj["spec"]["tags"],
 }
 
+SAMPLE = [
+    widget("abc"[at % 3], at, "one", "uid-1", size=at % 3, tags=["x", "y", "z"][: at % 4])
+    for at in range(SAMPLE_SIZE)
+]
+
 Objects = dict[str, Object]
 
 
@@ -51,10 +57,16 @@ class StoreMachine(RuleBasedStateMachine):
         super().__init__()
         self.replayed: dict[str, bytes] = {}
         self.names = ["size"]
-        self.store = Store(WIDGETS, indexers={"size": ".spec.size"}, on_changes=self.told)
+        self.store = Store(
+            WIDGETS, codec=self.a_codec(), indexers={"size": ".spec.size"}, on_changes=self.told
+        )
         self.model: Objects = {}
         self.version = 100
         self.states: dict[str, tuple[Relist, Objects, set[str]]] = {}
+
+    def a_codec(self) -> Codec:
+        """So few objects are not compressed."""
+        return Codec()
 
     def told(self, changes: Deltas) -> None:
         """A handler's replay: each change fits to what was told of its key before."""
@@ -73,6 +85,9 @@ class StoreMachine(RuleBasedStateMachine):
         assert (held is None) == (change.old is None)
         if held is not None and change.old is not None:
             assert decode(held) == decode(change.old)
+        if change.old is not None and change.new is not None:
+            before, after = decode(change.old), decode(change.new)
+            assert change.recreated == (before["metadata"]["uid"] != after["metadata"]["uid"])
 
     def an_object(self, namespace: str, name: str, step: int, uid: str, spec: Object) -> bytes:
         """An object of a version near the newest."""
@@ -221,6 +236,17 @@ class StoreMachine(RuleBasedStateMachine):
                 assert set(found) == keys
 
 
+class CompressedStoreMachine(StoreMachine):
+    """The same, with entries that are compressed, and stamped."""
+
+    def a_codec(self) -> Codec:
+        """With a dictionary, as for a large collection."""
+        codec = Codec()
+        codec.learn(lambda: SAMPLE)
+        assert codec.pack(SAMPLE[0]) != SAMPLE[0]
+        return codec
+
+
 def version(obj: Object) -> int:
     """An object's version as a number."""
     return int(obj["metadata"]["resourceVersion"])
@@ -228,3 +254,5 @@ def version(obj: Object) -> int:
 
 TestStoreMachine = StoreMachine.TestCase
 TestStoreMachine.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestCompressedStoreMachine = CompressedStoreMachine.TestCase
+TestCompressedStoreMachine.settings = TestStoreMachine.settings
