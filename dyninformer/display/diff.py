@@ -20,6 +20,7 @@ _CONTEXT: Final = " "
 
 _FILTER: Final = re.compile(r"\[\?\((@[^]]*)\)\]")
 _FIELD: Final = re.compile(r'@\.(\w+)==(-?\d+|"[^"]*")')
+_ESCAPE: Final = re.compile(r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
 _BARE: Final = re.compile(r"[\w./:-]+")
 
 _SHOWN = 500  # characters of one value
@@ -56,9 +57,11 @@ def _short_filter(found: re.Match[str]) -> str:
 
 
 def _bare(literal: str) -> str:
-    """A text without its quotes, if it is a name, and else with them; its escapes stay."""
-    text = literal.strip('"')
-    return text if _BARE.fullmatch(text) else literal
+    """A number, a name without quotes, or any other text in them, without a filter's escapes."""
+    if not literal.startswith('"'):
+        return literal
+    text = _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), literal[1:-1])
+    return text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
 def diff_lines(changes: Iterable[Change]) -> Iterator[DiffLine]:

@@ -57,7 +57,9 @@ def test_nothing_in_it_can_act_on_a_terminal() -> None:
     [
         ('.c[?(@.type=="Ready")].status', ".c[type=Ready].status"),
         ('$.p[?(@.port==53 && @.protocol=="UDP")]', ".p[port=53,protocol=UDP]"),
-        ('.c[?(@.name=="a b\\u005d")].x', '.c[name="a b\\u005d"].x'),
+        ('.c[?(@.name=="a b\\u005d")].x', '.c[name="a b]"].x'),
+        ('.c[?(@.name=="\\u00fc")].x', ".c[name=\u00fc].x"),
+        ('.c[?(@.name=="\\u001b")].x', r'.c[name="\u001b"].x'),
         ('.c[?(@.name=="")].x', '.c[name=""].x'),
         (".c[0].x", ".c[0].x"),
         ('$.c["a\'b"]', '.c["a\'b"]'),
