@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -27,6 +28,21 @@ def test_the_informer_benchmark_runs_and_prints_a_figure_for_every_bar() -> None
     measured = {row[1].strip(): row[2].strip() for row in rows[1:]}
     assert len(measured) == 13
     assert all(measured.values()), measured
+
+
+def test_the_benchmark_of_get_runs() -> None:
+    """On the embedded server it has nothing to compare with, and says so."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.bench_get", "--quick"],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "KUBEBUILDER_ASSETS"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "KUBEBUILDER_ASSETS is not set" in done.stdout
+    assert len([line for line in done.stdout.splitlines() if line.startswith("| 200, ")]) == 3
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,6 @@ class Patterns(Generic[T]):
         """What is declared for each element."""
         return self._elements
 
-    def fields(self) -> Mapping[str, Patterns[T]]:
-        """What is declared for keys by their names."""
-        return self._fields
-
 
 def _parsed(path: str) -> PathNode:
     relative = path.strip("{}").removeprefix(".")
