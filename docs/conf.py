@@ -16,6 +16,7 @@ _FRONT = "README"
 _PAGES = (
     "resources",
     "paths",
+    "asyncio",
     "cli",
     "testing",
     "differences",
