@@ -18,6 +18,7 @@ from dyninformer import __version__
 from dyninformer.cli import completion
 from dyninformer.cli.errors import reported
 from dyninformer.cli.global_flags import RARE, GlobalFlags, parameters, spellings
+from dyninformer.cli.plain_values import take_as_they_come
 
 _EPILOG = (
     "Exit codes: 0 done; 1 not met, not found, or failed; 2 wrong usage; 3 the server cannot be "
@@ -64,7 +65,9 @@ class PlainCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> Any:
         """All parameters, ``--help`` too."""
-        return in_plain_words(super().get_params(ctx))
+        found = in_plain_words(super().get_params(ctx))
+        take_as_they_come(found)
+        return found
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The arguments as they are described, not in braces."""
@@ -85,7 +88,9 @@ class LazyGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> Any:
         """All parameters, ``--help`` too."""
-        return in_plain_words(super().get_params(ctx))
+        found = in_plain_words(super().get_params(ctx))
+        take_as_they_come(found)
+        return found
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options that say which cluster and which namespace may stand before the subcommand."""
