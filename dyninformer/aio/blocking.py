@@ -40,13 +40,12 @@ class BlockingCalls:
         call = Call(act, running(), unwanted)
         self._begin(call, urgent=False)
         try:
-            await call.waiter.wait(None)
+            return await call.wait()
         except BaseException:
             call.left = True  # before looking whether it is done; the thread does it the other
             if call.done:  # way round, so that one of them, or both, see to what came of it
                 self.begin(call.drop)
             raise
-        return call.result()
 
     def begin(self, act: Callable[[], T], *, urgent: bool = False) -> Call[T]:
         """Have ``act`` called, and wait for nothing. What is ``urgent`` waits for no other call."""
@@ -123,6 +122,11 @@ class Call(Generic[T]):
         self._unwanted = unwanted
         self._result: T | None = None
         self._error: BaseException | None = None
+
+    async def wait(self) -> T:
+        """What comes of it."""
+        await self.waiter.wait(None)
+        return self.result()
 
     def result(self) -> T:
         """What came of it."""

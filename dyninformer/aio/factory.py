@@ -213,15 +213,15 @@ class DynamicSharedInformerFactory:
         coroutine is cancelled. A call from a handler of this factory waits for nothing. Reads go
         on working.
         """
-        patience = 0 if self._shell.tells_here() else timeout
-        call = self._shell.blocking.begin(partial(self._end, patience), urgent=True)
+        if self._shell.tells_here():
+            return await self._shell.blocking.begin(self._signal_end, urgent=True).wait()
+        call = self._shell.blocking.begin(partial(self._end, timeout), urgent=True)
         try:
-            await call.waiter.wait(None)
+            ended = await call.wait()
         except BaseException:
             self._begin_end_at_once()
             raise
-        ended = call.result()
-        if not ended and patience == timeout:
+        if not ended:
             self._shell.cancel_handlers()
         return ended
 
@@ -279,6 +279,13 @@ class DynamicSharedInformerFactory:
 
     def _begin_end_at_once(self) -> Call[bool]:
         return self._shell.blocking.begin(self._end_at_once, urgent=True)
+
+    def _signal_end(self) -> bool:
+        """In a thread, for a handler, which is not waited for: whether nothing runs any more."""
+        if self._made is None:
+            return True
+        self._made._signal()
+        return not self._made._left(0)
 
     def _end_at_once(self) -> bool:
         """In a thread. Handlers that are awaited are cancelled as soon as they are removed."""

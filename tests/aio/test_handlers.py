@@ -257,16 +257,19 @@ def test_a_handler_waits_for_nothing_of_its_own(server: ApiServer, run: Run) -> 
 
     async def main() -> None:
         found: list[object] = []
+        synced = anyio.Event()
         async with aio.DynamicSharedInformerFactory(server.client(), namespace="default") as made:
             maps = await made.for_resource(MAPS, field_selector=OURS)
 
             async def note(obj: dict[str, Any]) -> None:
                 found.append(await handler.wait_for_sync())
+                await synced.wait()
                 found.append(await made.shutdown())
                 found.append("after")
 
             handler = maps.informer.add_event_handler(on_add=note)
             await made.sync(PATIENCE)
+            synced.set()
             await eventually(lambda: "after" in found)
             assert found[0] is False
             assert await made.wait(PATIENCE)
