@@ -16,7 +16,6 @@ _FRONT = "README"
 _PAGES = (
     "resources",
     "paths",
-    "asyncio",
     "cli",
     "testing",
     "differences",

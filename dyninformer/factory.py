@@ -15,6 +15,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, Unpack
 
+from dyninformer.checked import check_function, checked, wrong
 from dyninformer.discovery import Discovery, RefusedError
 from dyninformer.errors import (
     CacheSyncError,
@@ -26,7 +27,7 @@ from dyninformer.errors import (
 from dyninformer.follow import AddHandler, Follower, follow
 from dyninformer.informer import Runtime, SharedIndexInformer
 from dyninformer.lister import GenericLister
-from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.metrics import NO_METRICS, Metrics, check_metrics
 from dyninformer.options import (
     ListOptions,
     Namespaces,
@@ -109,8 +110,12 @@ class DynamicSharedInformerFactory:
         metrics: Metrics | None = None,
     ) -> None:
         self._resync = checked_resync(resync)
+        if tweak_list_options is not None:
+            check_function("tweak_list_options", tweak_list_options, "a function of a ListOptions")
+        if metrics is not None:
+            check_metrics(metrics)
         defaults = ResourceOptions(namespaces=namespace, resync=resync, transform=transform)
-        by_resource = {_parsed(gvr): options for gvr, options in (resources or {}).items()}
+        by_resource = _by_resource({} if resources is None else resources)
         self._runtime = Runtime.connect(
             client, kubeconfig=kubeconfig, context=context, metrics=metrics or NO_METRICS
         )
@@ -166,7 +171,13 @@ class DynamicSharedInformerFactory:
         found = self._registry.known(gvr)
         if found is not None:
             return found
-        made = new_informer(self.client, self._resync)
+        check_function("new_informer", new_informer, "a function of a client and a resync period")
+        made = checked(
+            "what new_informer returned",
+            new_informer(self.client, self._resync),
+            SharedIndexInformer,
+            "a SharedIndexInformer",
+        )
         if made.gvr != gvr:
             raise ValueError(f"new_informer made an informer of {made.gvr}, not of {gvr}")
         return self._registry.adopt(made)
@@ -243,8 +254,9 @@ class DynamicSharedInformerFactory:
         True if there is none. False if a callback still runs at the timeout; a call from
         one of this factory's own threads waits for nothing (S11).
         """
+        deadline = Deadline(timeout)
         found = self._registry.forget(self._resolve(resource))
-        return found is None or found.informer.stop(timeout)
+        return found is None or found.informer.stop(deadline.left)
 
     def follow(
         self,
@@ -446,8 +458,15 @@ def _until_synced_or_lost(started: GenericInformers, deadline: Deadline) -> Wait
     return False
 
 
-def _parsed(resource: Resource) -> GroupVersionResource:
-    return GroupVersionResource.parse(resource) if isinstance(resource, str) else resource
+def _by_resource(given: object) -> ByResource:
+    if not isinstance(given, Mapping):
+        raise wrong("resources", given, "a mapping from GroupVersionResources to ResourceOptions")
+    return {
+        gvr if isinstance(gvr, GroupVersionResource) else GroupVersionResource.parse(gvr): checked(
+            f"resources[{gvr!r}]", options, ResourceOptions, "a ResourceOptions(...)"
+        )
+        for gvr, options in given.items()
+    }
 
 
 class GenericInformer:
@@ -467,14 +486,6 @@ class GenericInformer:
         self.lister: GenericLister = informer.lister
         self.work_queue = informer.work_queue
         """`SharedIndexInformer.work_queue`"""
-        self.patch = informer.patch
-        """`SharedIndexInformer.patch`"""
-        self.patch_status = informer.patch_status
-        """`SharedIndexInformer.patch_status`"""
-        self.apply = informer.apply
-        """`SharedIndexInformer.apply`"""
-        self.delete = informer.delete
-        """`SharedIndexInformer.delete`"""
 
     @property
     def gvr(self) -> GroupVersionResource:

@@ -19,6 +19,7 @@ from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
+from dyninformer.checked import checked_text, wrong
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.handlers import OnEvent, Registration
 from dyninformer.discovery import Discovery, ResolvedResource
@@ -88,6 +89,10 @@ def follow(
 
     ``add`` adds ``on_event`` to an informer, if a thread is not to call it.
     """
+    for pattern in patterns:
+        checked_text("a pattern", pattern, "text, each for itself: follow('*.cert-manager.io')")
+    if on_event is not None and not callable(on_event):
+        raise wrong("on_event", on_event, "a function of one Event")
     if not patterns or not all(each.strip() for each in patterns):
         raise ValueError(
             "follow needs patterns like '*.cert-manager.io', 'certificates.cert-manager.io', "
@@ -224,10 +229,10 @@ class Follower:
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After `close`: the threads that still run at the timeout, by name."""
-        thread = self._thread
+        thread, deadline = self._thread, Deadline(timeout)
         if thread is None or runs_for(self._owner):
             return []
-        thread.join(timeout)
+        thread.join(deadline.left)
         return [thread.name] if thread.is_alive() else []
 
     def __enter__(self) -> Self:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
+from dyninformer.checked import checked, checked_text
 from dyninformer.options import IndexFunction, IndexValue
 from dyninformer.store.snapshot import matching
 from dyninformer.store.store import Store as Cache
 from dyninformer.types import Names, Object, Objects, Texts
+
+_AN_OBJECT: Final = "an object; get_by_key takes its key"
 
 
 class Store:
@@ -27,13 +31,15 @@ class Store:
 
     def get(self, obj: Object) -> Object | None:
         """What is held under the key of ``obj``, None if nothing is."""
-        metadata = obj["metadata"]
+        metadata = checked("obj", obj, dict, _AN_OBJECT).get("metadata")
+        if not isinstance(metadata, dict) or not metadata.get("name"):
+            raise ValueError(f"obj has no metadata.name: give {_AN_OBJECT}")
         namespace, name = metadata.get("namespace"), metadata["name"]
         return self.get_by_key(f"{namespace}/{name}" if namespace else name)
 
     def get_by_key(self, key: str) -> Object | None:
         """The object of ``namespace/name``, or of a cluster-scoped name; None if absent."""
-        payload = self._store.get(key)
+        payload = self._store.get(checked_text("key", key, "a key such as 'namespace/name'"))
         return None if payload is None else self._store.codec.decode(payload)
 
     def list(self) -> Objects:
@@ -82,6 +88,7 @@ class Indexer(Store):
 
     def index(self, name: str, obj: Object) -> Objects:
         """The objects that share a value of the index with ``obj``, each once."""
+        checked("obj", obj, dict, "an object")
         keys = {
             key: payload
             for value in self._store.values_of(name, obj)

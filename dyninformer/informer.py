@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from dyninformer.checked import check_function, checked, wrong
 from dyninformer.delivery.dispatch import Dispatcher, Timers
 from dyninformer.delivery.handlers import (
     Filter,
@@ -31,6 +32,8 @@ from dyninformer.options import (
     ListOptions,
     ResourceOptions,
     Transform,
+    check_transform,
+    checked_indexers,
 )
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec
@@ -53,16 +56,6 @@ from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
 from dyninformer.work import RateLimited, WorkQueue
 from dyninformer.work.queue import EventKeys
-from dyninformer.writing import (
-    FIELD_MANAGER,
-    Patch,
-    Wait,
-    applying,
-    deleting,
-    named_by,
-    patching,
-    until_written,
-)
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -103,8 +96,9 @@ class SharedIndexInformer:
         metrics: Metrics = NO_METRICS,
         runtime: Runtime | None = None,
     ) -> None:
-        self.gvr = gvr
-        self.options = (options or ResourceOptions()).settled()
+        self.gvr = checked("gvr", gvr, GroupVersionResource, "a GroupVersionResource")
+        given = ResourceOptions() if options is None else options
+        self.options = checked("options", given, ResourceOptions, "ResourceOptions(...)").settled()
         self._owns_runtime = runtime is None
         self._runtime = runtime or Runtime.connect(client, metrics=metrics)
         self._store = Cache(
@@ -190,7 +184,8 @@ class SharedIndexInformer:
 
     def remove_event_handler(self, registration: Registration) -> None:
         """Take a handler away; again is fine. No callback begins after this returns."""
-        registration.remove()
+        given = "what add_event_handler returned"
+        checked("a registration", registration, Registration, given).remove()
 
     def events(
         self, *, idle_timeout: float | None = None, coalesce: bool = False, initial: bool = True
@@ -216,10 +211,12 @@ class SharedIndexInformer:
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Have ``handler(error)`` called when a list or watch fails. Only before `start`."""
+        check_function("a watch error handler", handler, "a function of an error")
         self._reflectors.set_watch_error_handler(handler)
 
     def set_transform(self, transform: Transform | None) -> None:
         """Transform each object before it is held (S17). Only before `start`."""
+        check_transform(transform)
         self._reflectors.check_not_started("set_transform")
         self._store.set_transform(transform)
 
@@ -227,7 +224,7 @@ class SharedIndexInformer:
         """Add indexes, also while running (S15)."""
         if self.is_stopped():
             raise StoppedError(f"the informer of {self.gvr} has stopped: no index can be added")
-        self._store.add_indexers(indexers)
+        self._store.add_indexers(checked_indexers(indexers))
 
     # -- life ----------------------------------------------------------------------------
 
@@ -237,6 +234,8 @@ class SharedIndexInformer:
 
     def run(self, stop: threading.Event) -> None:
         """Start, and return when ``stop`` is set or the informer is stopped otherwise."""
+        if not callable(getattr(stop, "wait", None)):
+            raise wrong("stop", stop, "a threading.Event")
         self.start()
         try:
             # Two ends to wait for, and the caller's event cannot be woken by the other.
@@ -321,97 +320,6 @@ class SharedIndexInformer:
         """client-go's view of the informer as a controller."""
         return Controller(self)
 
-    # -- writes --------------------------------------------------------------------------
-
-    def patch(
-        self,
-        name: str,
-        namespace: str | None,
-        patch: Patch,
-        *,
-        field_manager: str | None = None,
-        wait: Wait = False,
-    ) -> Object:
-        """Change an object, and return it as it then is.
-
-        A dict is merged into the object, and None in it removes what it stands for; a list has the
-        operations of a JSON patch. ``wait`` waits until the cache has seen it: True at most 30 s,
-        a number so many seconds; WaitTimeoutError if it has not, although it is written. An object
-        that the informer's selectors leave out is not waited for. Refusals are `ForbiddenError`,
-        `ObjectNotFoundError`, `ConflictError`, `InvalidError`, or another `WriteError`.
-        """
-        key = self.key_rules.key_of(name, namespace)
-        asked = patching(key, patch, field_manager=field_manager, subresource="", wait=wait)
-        return waited(until_written(self, asked))
-
-    def patch_status(
-        self,
-        name: str,
-        namespace: str | None,
-        patch: Patch,
-        *,
-        field_manager: str | None = None,
-        wait: Wait = False,
-    ) -> Object:
-        """`patch` of the status subresource: ``{"status": {...}}``."""
-        key = self.key_rules.key_of(name, namespace)
-        asked = patching(key, patch, field_manager=field_manager, subresource="status", wait=wait)
-        return waited(until_written(self, asked))
-
-    def apply(
-        self,
-        obj: Mapping[str, object],
-        *,
-        field_manager: str = FIELD_MANAGER,
-        force: bool = False,
-        subresource: str = "",
-        wait: Wait = False,
-    ) -> Object:
-        """Have an object be as given: a server-side apply, which creates it if it is not there.
-
-        ``obj`` has what ``field_manager`` wants to decide on. A field that another manager owns is
-        a `ConflictError` that names it; ``force`` takes it over. ``wait`` is that of `patch`.
-        """
-        asked = applying(
-            self.gvr,
-            self.key_rules.key_of(*named_by(obj)),
-            obj,
-            field_manager=field_manager,
-            force=force,
-            subresource=subresource,
-            wait=wait,
-        )
-        return waited(until_written(self, asked))
-
-    def delete(
-        self,
-        name: str,
-        namespace: str | None = None,
-        *,
-        propagation: str | None = None,
-        uid: str | None = None,
-        wait: Wait = False,
-    ) -> Object:
-        """Delete an object; returns the server's Status, or the object if finalizers keep it.
-
-        ``propagation`` is Background, Foreground or Orphan; with ``uid`` only the object that has
-        it is deleted. ``wait`` waits until it is gone from the cache, as in `patch`;
-        WaitTimeoutError names the finalizers that keep it.
-        """
-        key = self.key_rules.key_of(name, namespace)
-        asked = deleting(key, propagation=propagation, uid=uid, wait=wait)
-        return waited(until_written(self, asked))
-
-    def check_watched(self, namespace: str) -> None:
-        """ValueError if nothing of this namespace is watched; "" is fine. Not for import."""
-        if namespace:
-            self._reflectors.check_watched(namespace)
-
-    @property
-    def selectors(self) -> tuple[str, str]:
-        """The label selector and the field selector that are asked with. Not for import."""
-        return self._reflectors.selectors
-
     # -- waiting for the cluster ---------------------------------------------------------
 
     def wait_for(
@@ -441,7 +349,7 @@ class SharedIndexInformer:
         self, condition: Condition, name: str, namespace: str | None, timeout: float | None
     ) -> Waiting[Object]:
         """`wait_for`, for a thread or a loop to carry out. Not for import."""
-        key = self.key_rules.key_of(name, namespace)
+        key = self.key_rules.checked_key(name, namespace)
         if "/" in key:
             self._reflectors.check_watched(key.partition("/")[0])
         return until_met(self, self._dispatcher.watch(key), condition, timeout)
@@ -593,13 +501,6 @@ class Reflectors:
                 f"the informer of {self._gvr} does not watch namespace {namespace!r}, but "
                 f"{', '.join(scopes)}: nothing of it will be seen"
             )
-
-    @property
-    def selectors(self) -> tuple[str, str]:
-        """Those of labels and of fields; empty before the start, which may change them."""
-        for each in self._reflectors:
-            return each.scope.label_selector, each.scope.field_selector
-        return "", ""
 
     def status(self) -> InformerStatus:
         """The state of all together, and the reason for it."""

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
+from dyninformer.checked import check_function, checked_name, checked_text
 from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError
 from dyninformer.options import ALL_NAMESPACES, IndexValue
 from dyninformer.store.snapshot import Columns, Rows, Selector, View, frame, matching, rows_of
@@ -49,6 +50,12 @@ class KeyRules:
         if namespace:
             return f"{namespace}/{name}"
         return f"{self._only}/{name}" if self._only and "/" not in name else name
+
+    def checked_key(self, name: object, namespace: object) -> str:
+        """`key_of`, of what a caller gave."""
+        if namespace is not None:
+            namespace = checked_text("namespace", namespace, "a name, or None")
+        return self.key_of(checked_name("name", name), namespace)
 
     def check(self, key: str, how: str) -> None:
         """A key that no object can have is the caller's mistake: ValueError.
@@ -146,11 +153,12 @@ class GenericLister:
         """
         if self._fresh:
             self._look_whether_synced()
-        key = f"{namespace}/{name}" if namespace else name
+        key = f"{namespace}/{name}" if namespace else checked_text("name", name, "a name")
         found = self._store.shared(key) if shared else self._private(key)
         if found is not None:
             return found
-        if key == name and (key := self._rules.key_of(name)) != name:
+        if (other := self._rules.checked_key(name, namespace)) != key:
+            key = other
             found = self._store.shared(key) if shared else self._private(key)
             if found is not None:
                 return found
@@ -167,10 +175,14 @@ class GenericLister:
         Unlike `get`, a bare name is looked for in every namespace; it is a ValueError if
         several have it.
         """
+        if namespace is not None:
+            checked_text("namespace", namespace, "a name, or None")
         if callable(what):
+            check_function("what is looked for", what, "a name, or a function of one object")
             return next((obj for obj in self._view(namespace) if what(obj)), None)
         if self._fresh:
             self._look_whether_synced()
+        checked_name("what is looked for", what, "a name, or a function of one object")
         if namespace or "/" in what or what in self._store:
             return self._private(f"{namespace}/{what}" if namespace else what)
         spaces = [s for s in self._namespaces() if f"{s}/{what}" in self._store]
@@ -305,7 +317,8 @@ class GenericNamespaceLister:
     """
 
     def __init__(self, lister: GenericLister, namespace: str) -> None:
-        if not namespace or "/" in namespace:
+        checked_name("namespace", namespace)
+        if "/" in namespace:
             raise ValueError(f"{namespace!r} is no namespace: expected a name like 'kube-system'")
         self._lister = lister
         self._namespace = namespace

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from dyninformer.checked import wrong
 from dyninformer.threads import in_forked_child, is_interrupt
 
 if TYPE_CHECKING:
@@ -108,6 +109,12 @@ def observe(
     told = getattr(metrics, "observe", None)
     if told is not None:
         told(name, gvr, value, **labels)
+
+
+def check_metrics(metrics: object) -> None:
+    """It has the two methods; TypeError if it does not."""
+    if not all(callable(getattr(metrics, name, None)) for name in ("count", "gauge")):
+        raise wrong("metrics", metrics, "what has count and gauge, as PrometheusMetrics() does")
 
 
 def contained(metrics: Metrics) -> Metrics:

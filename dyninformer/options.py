@@ -7,6 +7,15 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Final, TypedDict
 
+from dyninformer.checked import (
+    check_function,
+    checked_flag,
+    checked_mapping,
+    checked_number,
+    checked_text,
+    checked_texts,
+    wrong,
+)
 from dyninformer.resource import DNS_LABEL
 from dyninformer.types import Object
 
@@ -64,6 +73,10 @@ class ListOptions:
         self.limit = limit
 
     def __setattr__(self, name: str, value: object) -> None:
+        if name == "limit":
+            _checked_page_size("limit", value)
+        elif name in self.__slots__:
+            checked_text(name, value, _SELECTORS[name])
         if name not in self.__slots__:
             raise AttributeError(
                 f"ListOptions has no {name!r}: only label_selector, field_selector and limit "
@@ -76,11 +89,37 @@ class ListOptions:
         return f"ListOptions({shown})"
 
 
-def checked_resync(seconds: float) -> float:
+_SELECTORS: Final = {
+    "label_selector": "text as of kubectl's -l, such as 'app=shop,tier=web'",
+    "field_selector": "text as of kubectl's --field-selector, such as 'spec.nodeName=worker-1'",
+}
+_INDEXERS: Final = "a mapping from names to paths or functions, such as {'node': '.spec.nodeName'}"
+
+
+def checked_resync(seconds: object) -> float:
     """A resync period: 0 is off, anything else at least a second."""
+    seconds = checked_number("resync", seconds, "seconds, 0 for never")
     if not (seconds == 0 or 1 <= seconds < float("inf")):
         raise ValueError(f"resync is {seconds!r}: give 0 for none, or 1 second and more")
     return float(seconds)
+
+
+def checked_indexers(given: object) -> dict[str, IndexFunction]:
+    """Index functions by name. Whether each is one is said where the indexes are made."""
+    return dict(checked_mapping("indexers", given, _INDEXERS))
+
+
+def check_transform(given: object) -> None:
+    """A function, None for none."""
+    if given is not None:
+        check_function("transform", given, "a function of one object, which returns what to keep")
+
+
+def _checked_page_size(name: str, given: object) -> None:
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise wrong(name, given, "a whole number from 1")
+    if not 1 <= given < 1 << 31:
+        raise ValueError(f"{name} is {given!r}: give a whole number from 1")
 
 
 def checked_namespaces(given: Namespaces | None) -> tuple[str, ...] | None:
@@ -90,7 +129,7 @@ def checked_namespaces(given: Namespaces | None) -> tuple[str, ...] | None:
     if isinstance(given, str):
         names: tuple[str, ...] = (given,)
     else:
-        names = tuple(dict.fromkeys(given))
+        names = tuple(dict.fromkeys(checked_texts("namespace", given, "a name, or several")))
         if not names:
             raise ValueError("namespaces is empty: name at least one, or leave it out for all")
         if "" in names and names != ALL_NAMESPACES:
@@ -180,11 +219,16 @@ class ResourceOptions:
         object.__setattr__(self, "namespaces", checked_namespaces(self.namespaces))
         if self.resync is not None:
             object.__setattr__(self, "resync", checked_resync(self.resync))
-        if self.page_size is not None and not 1 <= self.page_size < 1 << 31:
-            raise ValueError(f"page_size is {self.page_size!r}: give a whole number from 1")
-        if self.transform is not None and not callable(self.transform):
-            raise TypeError(f"transform is {self.transform!r}: give a function of one object")
-        object.__setattr__(self, "indexers", dict(self.indexers))
+        if self.page_size is not None:
+            _checked_page_size("page_size", self.page_size)
+        for name, give in _SELECTORS.items():
+            if (selector := getattr(self, name)) is not None:
+                checked_text(name, selector, give)
+        for name in ("metadata_only", "watch_list", "compress"):
+            if (flag := getattr(self, name)) is not None:
+                checked_flag(name, flag)
+        check_transform(self.transform)
+        object.__setattr__(self, "indexers", checked_indexers(self.indexers))
 
     @property
     def scopes(self) -> tuple[str, ...]:

@@ -6,9 +6,21 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from dyninformer.checked import checked_text, wrong
+
 VERSION_NAME = re.compile(r"v[1-9][0-9]*(?:(?:alpha|beta)[1-9][0-9]*)?\Z")
 DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
 _GROUP = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?\Z")
+
+
+def checked_spelling(resource: object) -> str:
+    """A text, which may be one of a resource's spellings."""
+    if isinstance(resource, tuple | list) and len(resource) == 3:
+        parts = ", ".join(map(repr, resource))
+        raise wrong("a resource", resource, f"GroupVersionResource({parts}), or a name")
+    return checked_text(
+        "a resource", resource, "a GroupVersionResource, or a name such as 'certificates'"
+    )
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,6 +38,9 @@ class GroupVersionResource:
     resource: str
 
     def __post_init__(self) -> None:
+        checked_text("group", self.group, "an API group, '' for the core one")
+        checked_text("version", self.version, "an API version, such as 'v1'")
+        checked_text("resource", self.resource, "a plural in lower case, such as 'pods'")
         if self.group and not _GROUP.match(self.group):
             raise ValueError(f"{self.group!r} is no API group: expected a name like 'apps'")
         if not DNS_LABEL.match(self.version):
@@ -47,6 +62,7 @@ class GroupVersionResource:
         >>> print(GroupVersionResource.parse("v1/pods"))
         pods.v1
         """
+        checked_spelling(text)
         if "/" in text:
             *group, version, resource = text.split("/") if text.count("/") <= 2 else ("", "", "")
             # Without a group it may be something else: ``apps/v1``, ``pods/shop-1``.
@@ -79,6 +95,7 @@ class GroupVersionResource:
 
     def path(self, namespace: str = "") -> str:
         """The collection's URL path, of one namespace or of all."""
+        checked_text("namespace", namespace, "a name, '' for all")
         root = f"/apis/{self.group}" if self.group else "/api"
         inside = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
         return f"{root}/{self.version}{inside}/{self.resource}"

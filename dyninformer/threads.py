@@ -21,6 +21,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
+from dyninformer.checked import wrong
+
 T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
@@ -54,7 +56,12 @@ class Deadline:
     __slots__ = ("_until",)
 
     def __init__(self, timeout: float | None) -> None:
-        self._until = None if timeout is None else time.monotonic() + timeout
+        try:
+            self._until = None if timeout is None else time.monotonic() + timeout
+        except TypeError:
+            raise wrong("a timeout", timeout, "seconds, or None for no limit") from None
+        if self._until != self._until:
+            raise ValueError("a timeout is nan: give seconds, or None for no limit")
 
     @property
     def left(self) -> float | None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from dyninformer.checked import check_function, checked_name, checked_text
 from dyninformer.delivery.key_watch import KeyWatch
 from dyninformer.errors import JSONPathError, StoppedError, WaitTimeoutError
 from dyninformer.jsonpath.comparisons import Comparison, PathCondition, divided
@@ -65,6 +66,9 @@ def until_seen(
 ) -> Waiting[None]:
     """See `SharedIndexInformer.wait_for_version`."""
     version, of = (written, None) if isinstance(written, str) else _version_of(written)
+    checked_name("a version", version, "a resourceVersion")
+    if namespace is not None:
+        checked_text("namespace", namespace, "a name")
     where = of if namespace is None else namespace
 
     def has_seen() -> bool:
@@ -159,7 +163,9 @@ def met_when(condition: Condition) -> Met:
     True
     """
     if callable(condition):
+        check_function("a condition", condition, "a function of one object, or text")
         return _Function(condition)
+    checked_text("a condition", condition, "text such as 'condition=Ready', or a function")
     kind, equals, rest = condition.partition("=")
     if kind == "delete" and not equals:
         return _Presence(wanted=False)

@@ -60,8 +60,6 @@ class Loop(ABC):
     def __init__(self) -> None:
         self._acts: deque[Act] = deque()
         self._posted = False  # the loop was asked to run them
-        self._looks: deque[Act] = deque()
-        self._looking = False  # the loop was asked for those
         self._sharing = 1  # consumers that ran in the loop's last turn
         self._ran = 0  # in this one
         self._counts = False  # the loop was asked to begin another turn
@@ -84,18 +82,6 @@ class Loop(ABC):
             self._acts.clear()
             return False
         return True
-
-    def post_look(self, look: Act) -> None:
-        """Have the loop look at a condition, when it has time for that. Else as `post`.
-
-        What a thousand waits look for may take longer than is left between two changes. So they
-        have a slice, and then the rest of the program has as much: a wait that is not looked at
-        yet is not rung for again, and then sees several changes in one look.
-        """
-        self._looks.append(look)
-        if not self._looking:
-            self._looking = True
-            self.post(self._run_looks)
 
     @property
     @abstractmethod
@@ -132,26 +118,17 @@ class Loop(ABC):
     def cancels(self, error: BaseException) -> bool:
         """The error is how this loop ends the current task, and must reach it."""
 
-    async def carry_out(
-        self, waiting: Waiting[T], unwanted: Callable[[T], object] | None = None
-    ) -> T:
-        """What `threads.waited` does in a thread. A cancellation ends the wait, and all of it.
-
-        ``unwanted`` gets a result that came in the moment of a cancellation.
-        """
+    async def carry_out(self, waiting: Waiting[T]) -> T:
+        """What `threads.waited` does in a thread. A cancellation ends the wait, and all of it."""
         wait = _Wait(self, waiting)
         try:
             wait.begin()
             while not wait.over:
                 if not await wait.waiter.wait(wait.left):
                     wait.late()
-        except BaseException:
-            if unwanted is not None and wait.over and not wait.failed:
-                unwanted(wait.result())
-            raise
+            return wait.result()
         finally:
             wait.end()
-        return wait.result()
 
     @abstractmethod
     def _call_soon(self, act: Act) -> None:
@@ -160,23 +137,6 @@ class Loop(ABC):
     def _call_next(self, act: Act) -> None:
         """In the loop: once others had their turn."""
         self._call_soon(act)
-
-    def _call_later(self, delay: float, act: Act) -> None:
-        """In the loop: after so many seconds, if it can, or else once others had their turn."""
-        del delay
-        self._call_next(act)
-
-    def _run_looks(self) -> None:
-        until = time.monotonic() + SLICE
-        while self._looks:
-            self._looks.popleft()()
-            if time.monotonic() >= until:
-                self._call_later(SLICE, self._run_looks)
-                return
-        self._looking = False
-        if self._looks and not self._looking:  # posted meanwhile, and not asked for
-            self._looking = True
-            self._call_next(self._run_looks)
 
     def _count(self) -> None:
         self._counts = False
@@ -265,11 +225,6 @@ class _Wait(Generic[T]):
         if self._pause is not None and self._pause.deadline.over:
             self._guarded(self._time_is_over)
 
-    @property
-    def failed(self) -> bool:
-        """It ended with an error."""
-        return self._error is not None
-
     def result(self) -> T:
         """What was waited for."""
         if self._error is not None:
@@ -290,7 +245,7 @@ class _Wait(Generic[T]):
 
     def release(self) -> None:
         """From any thread, with any lock."""
-        self._loop.post_look(self._look)
+        self._loop.post(self._look)
 
     # -- in the loop ---------------------------------------------------------------------
 
@@ -374,7 +329,10 @@ class _AsyncioTask:
         self._task.cancel()
 
     def is_current(self) -> bool:
-        return current_task() is self._task
+        try:
+            return asyncio.current_task() is self._task
+        except RuntimeError:  # no loop runs here
+            return False
 
 
 class AsyncioLoop(Loop):
@@ -423,9 +381,6 @@ class AsyncioLoop(Loop):
     def _call_next(self, act: Act) -> None:
         self.native.call_soon(act)
 
-    def _call_later(self, delay: float, act: Act) -> None:
-        self.native.call_later(delay, act)
-
 
 # -- trio, by itself or under anyio --------------------------------------------------------
 
@@ -467,7 +422,7 @@ class _TrioTask:
         self._scope.cancel()
 
     def is_current(self) -> bool:
-        return current_task() is self._task
+        return _trio_task() is self._task
 
 
 class TrioLoop(Loop):
@@ -555,17 +510,6 @@ def _trio_task() -> object:
         return None
 
 
-async def carry_out(waiting: Waiting[T], unwanted: Callable[[T], object] | None = None) -> T:
+async def carry_out(waiting: Waiting[T]) -> T:
     """`Loop.carry_out`, in the loop that runs here."""
-    return await running().carry_out(waiting, unwanted)
-
-
-def current_task() -> object:
-    """The task that runs here, of whatever loop; None if none does."""
-    found = _trio_task()
-    if found is not None:
-        return found
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
+    return await running().carry_out(waiting)

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final, TypeAlias, TypeVar
 from weakref import WeakSet
 
+from dyninformer.checked import checked_flag
 from dyninformer.delivery.handlers import FirstState, Handler, Registration
 from dyninformer.delivery.key_watch import KeyWatch
 from dyninformer.delivery.queue import (
@@ -346,6 +347,8 @@ class Dispatcher:
 
     def subscribe(self, make: MakeStream[S], *, coalesce: bool, initial: bool) -> S:
         """Subscribe a stream of any kind; see `events`. Its queue's consumer comes by itself."""
+        checked_flag("coalesce", coalesce)
+        checked_flag("initial", initial)
         queue = _queue_of(coalesce)(self._store, Consumer.AWAKE, initial=initial)
         subscriber = _Subscriber("events", queue, self._resync)
         stream = make(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
+from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.delivery.queue import Step
 from dyninformer.errors import EventTypeWarning
@@ -189,10 +190,11 @@ class Event:
         field, else their order. ``keys`` are those that a CRD declares, as
         ``factory.discovery.list_keys(event.gvr)`` has them.
         """
+        ignored = checked_texts("ignore", ignore, "paths")
         if self._type is not EventType.UPDATED or self._was is None:
             return []
         decode = self._codec.decode
-        return differences(decode(self._was), decode(self._now), ignore, keys)
+        return differences(decode(self._was), decode(self._now), ignored, keys)
 
     def __repr__(self) -> str:
         return f"<Event {self._type} {self._gvr} {self._step.key}>"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from dyninformer.checked import check_takes, checked_flag, checked_name, wrong
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.delivery.queue import HandlerQueue, Step
 from dyninformer.jsonpath import JSONPath, Projection
@@ -33,6 +34,7 @@ Paths: TypeAlias = str | JSONPath | Iterable[str | JSONPath]
 Stop: TypeAlias = Callable[[], bool]
 
 CALLBACKS: Final = ("on_add", "on_update", "on_delete", "on_event")
+_ARGUMENTS: Final = {"on_update": ("old", "new"), "on_event": ("event",)}
 
 
 class Handler:
@@ -72,6 +74,9 @@ class Handler:
             if coroutines and inspect.iscoroutinefunction(filter):
                 raise TypeError("filter is a coroutine function: give a plain one, called at once")
             _check_callback("filter", filter)
+        checked_flag("coalesce", coalesce)
+        if name is not None:
+            checked_name("name", name, "a name for the handler, which logs show")
         self._filter = filter
         self._projection = None if when_changed is None else _projection(when_changed)
         self._resync = None if resync is None else checked_resync(resync)
@@ -197,6 +202,8 @@ def _told(event: Event, step: Delta, codec: Codec) -> Object:
 
 def _callbacks(handler: object, given: dict[str, Any], coroutines: bool) -> dict[str, Any]:
     chosen = dict(given)
+    if isinstance(handler, type):
+        raise wrong("a handler", handler, "an object of that class, not the class")
     for each in CALLBACKS:
         method = getattr(handler, each, None)
         if method is None:
@@ -219,21 +226,25 @@ def _callbacks(handler: object, given: dict[str, Any], coroutines: bool) -> dict
 
 def _check_callback(name: str, callback: object, coroutines: bool = False) -> None:
     if not callable(callback):
-        raise TypeError(f"{name} is {callback!r}: give a function")
+        raise wrong(name, callback, "a function")
     for each in (callback, type(callback).__call__):
         if coroutines and inspect.isasyncgenfunction(each):
             raise TypeError(f"{name} is an asynchronous generator: give a coroutine function")
-        if coroutines:
-            continue
-        if inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each):
+        if not coroutines and (
+            inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each)
+        ):
             raise TypeError(
                 f"{name} is a coroutine function, and a handler's thread runs no event loop: "
                 "use dyninformer.aio, or give a plain function"
             )
+    check_takes(name, callback, *_ARGUMENTS.get(name, ("obj",)))
 
 
 def _projection(paths: Paths) -> Projection:
-    listed = [paths] if isinstance(paths, (str, JSONPath)) else list(paths)
+    given: object = [paths] if isinstance(paths, str | JSONPath) else paths
+    if not isinstance(given, Iterable):
+        raise wrong("when_changed", given, "a path, or several")
+    listed = list(given)
     if not listed:
         raise ValueError("when_changed is empty: name at least one path, or leave it out")
     return Projection(listed)
@@ -242,9 +253,11 @@ def _projection(paths: Paths) -> Projection:
 def _name_of(handler: object, chosen: dict[str, Any]) -> str:
     if handler is not None:
         return type(handler).__name__
-    first = next(callback for callback in chosen.values() if callback is not None)
+    kind, first = next((each, found) for each, found in chosen.items() if found is not None)
+    while isinstance(first, partial):
+        first = first.func
     name = str(getattr(first, "__name__", type(first).__name__))
-    return name if name.isidentifier() else "handler"
+    return name if name.isidentifier() else kind  # a lambda has no name
 
 
 class FirstState:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from dyninformer.checked import checked_number
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.queue import HandlerQueue
 from dyninformer.store.decide import Delta
@@ -15,6 +16,8 @@ from dyninformer.threads import Deadline
 
 def checked_idle_timeout(seconds: float | None) -> float | None:
     """Seconds without an event after which a stream ends."""
+    if seconds is not None:
+        checked_number("idle_timeout", seconds, "seconds, or None for ever")
     if seconds is not None and not seconds >= 0:
         raise ValueError(f"idle_timeout is {seconds!r}: give seconds, or None for ever")
     return seconds

@@ -12,12 +12,13 @@ from typing import Generic, TypeAlias, TypeVar
 
 from cachetools import TLRUCache
 
+from dyninformer.checked import checked
 from dyninformer.discovery.catalog import Catalog, carried_over
 from dyninformer.discovery.declared import Declared, Defaults, declared
 from dyninformer.discovery.discovery_client import DiscoveryClient, get, refusal
 from dyninformer.discovery.resources import PrinterColumns, ResolvedResource
 from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
-from dyninformer.resource import GroupVersionResource
+from dyninformer.resource import GroupVersionResource, checked_spelling
 from dyninformer.threads import in_forked_child
 from dyninformer.types import ListKeys
 from dyninformer.watching.client import Source
@@ -89,6 +90,7 @@ class Discovery:
         `UnknownResourceError` says what is close, `AmbiguousResourceError` names the groups,
         `UnreachableError` says why the server could not be asked.
         """
+        checked_spelling(text)
         try:
             found = self._catalog(KEPT).find(text)
             if found is None:
@@ -117,6 +119,7 @@ class Discovery:
 
     def scope(self, gvr: GroupVersionResource) -> bool | None:
         """Whether it is namespaced; None if that cannot be learned now. Never raises."""
+        checked("gvr", gvr, GroupVersionResource, "a GroupVersionResource")
         with self._lock:
             kept = self._kept
         found = kept.catalog.get(gvr) if kept is not None else None
@@ -149,6 +152,7 @@ class Discovery:
         return self._of_crd(gvr).defaults
 
     def _of_crd(self, gvr: GroupVersionResource) -> Declared:
+        checked("gvr", gvr, GroupVersionResource, "a GroupVersionResource")
         if "." not in gvr.group:
             return Declared()  # every CRD's group has a dot
         with self._lock:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
+from dyninformer.checked import checked_text
 from dyninformer.errors import JSONPathError
 from dyninformer.jsonpath.path import JSONPath
 from dyninformer.jsonpath.printing import sprint
@@ -46,7 +47,7 @@ class PathCondition:
     __slots__ = ("path", "text", "wanted")
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text = checked_text("a condition", text, "text such as '{.status.phase}=Running'")
         expression, *values = _split(text)
         if not expression:
             raise JSONPathError("the condition is empty; write one as {.status.phase}=Running")

@@ -7,6 +7,7 @@ from itertools import product
 from math import isfinite, prod
 from typing import Any
 
+from dyninformer.checked import checked_text
 from dyninformer.jsonpath.path import JSONPath, Projection
 from dyninformer.types import Texts, Values
 
@@ -83,6 +84,8 @@ class PathIndex:
         """
         if len(parts) != len(self.paths):
             raise TypeError(f"{len(self.paths)} parts are wanted, one for each path")
+        for part in parts:
+            checked_text("a part", part)
         if len(parts) == 1:
             return parts[0]
         return "/".join(part.replace("~", "~0").replace("/", "~1") for part in parts)

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from cachetools import LRUCache
 from msgspec import UNSET
 
+from dyninformer.checked import checked_text, wrong
 from dyninformer.errors import JSONPathError, JSONPathWarning
 from dyninformer.jsonpath import kubectl
 from dyninformer.jsonpath.compiling import UNFIT, Expression, Find, compiled
@@ -98,8 +99,7 @@ class JSONPath:
     """What the expression was read as; shared by all paths of the same text."""
 
     def __init__(self, expression: str, *, allow_missing_keys: bool = True) -> None:
-        if not isinstance(expression, str):
-            raise TypeError(f"a path is text, not {type(expression).__name__}")
+        checked_text("a path", expression)
         self.expression = expression
         if expression.startswith("$"):
             self.parsed = expressions.get(ExtendedExpression, expression, allow_missing_keys)
@@ -116,6 +116,7 @@ class JSONPath:
         >>> JSONPath.template("$ {.kind}").text({"kind": "Pod"})
         '$ Pod'
         """
+        checked_text("a template", text)
         return cls._of(text, expressions.get(kubectl.template, text, allow_missing_keys))
 
     @classmethod
@@ -125,6 +126,7 @@ class JSONPath:
         >>> JSONPath.relaxed("{metadata.name}").text({"metadata": {"name": "a"}})
         'a'
         """
+        checked_text("a path", expression)
         return cls._of(expression, expressions.get(kubectl.relaxed, expression, allow_missing_keys))
 
     @classmethod
@@ -134,6 +136,7 @@ class JSONPath:
         >>> JSONPath.column("$.spec.x").values({"spec": {"x": 1}})
         [1]
         """
+        checked_text("a path", expression)
         return cls._of(expression, expressions.get(kubectl.column, expression, True))
 
     @classmethod
@@ -143,6 +146,7 @@ class JSONPath:
         >>> JSONPath.extended("metadata.name").values({"metadata": {"name": "a"}})
         ['a']
         """
+        checked_text("a path", expression)
         return cls._of(expression, expressions.get(ExtendedExpression, expression, True))
 
     @classmethod
@@ -251,6 +255,8 @@ class Projection:
     """The paths, in the order of the rows."""
 
     def __init__(self, paths: Iterable[JSONPath | str]) -> None:
+        if isinstance(paths, str):
+            raise wrong("paths", paths, "several, in a list")
         self.paths = tuple(path if isinstance(path, JSONPath) else JSONPath(path) for path in paths)
         plan = compiled([path.parsed for path in self.paths])
         self._finds = [path.parsed.find for path in self.paths]

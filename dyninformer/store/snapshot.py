@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dyninformer.checked import checked_mapping
 from dyninformer.errors import JSONPathError, SelectorError
 from dyninformer.jsonpath import JSONPath
 from dyninformer.jsonpath.indexing import index_text
@@ -25,6 +26,7 @@ Columns: TypeAlias = Mapping[str, str | JSONPath]
 Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = list[Row]
 
+_COLUMNS = "a mapping from names to paths, such as {'issuer': '.spec.issuerRef.name'}"
 _USUAL: Columns = {"created": ".metadata.creationTimestamp", "labels": ".metadata.labels"}
 
 
@@ -92,14 +94,22 @@ def _label_selector_text(selector: Selector | None) -> str:
     """A label selector as text; a mapping means equality of each."""
     if selector is None or isinstance(selector, str):
         return selector or ""
-    return ",".join(f"{key}={value}" for key, value in selector.items())
+    return ",".join(f"{key}={value}" for key, value in _equalities("selector", selector))
+
+
+def _equalities(name: str, selector: Selector) -> Iterator[tuple[str, str]]:
+    """The pairs of a mapping, whose values may be of any type that JSON has."""
+    give = "text such as 'app=shop', or a mapping"
+    for key, value in checked_mapping(name, selector, give).items():
+        yield key, index_text(value) or ""
 
 
 def _field_selector_text(selector: Selector | None) -> str:
     """A field selector as text; a mapping means equality of each."""
     if selector is None or isinstance(selector, str):
         return selector or ""
-    return ",".join(f"{key}={escape_field_value(value)}" for key, value in selector.items())
+    pairs = _equalities("field_selector", selector)
+    return ",".join(f"{key}={escape_field_value(value)}" for key, value in pairs)
 
 
 def _looked_at(fields: FieldSelector) -> Projection:
@@ -142,6 +152,7 @@ def rows_of(view: View, columns: Columns) -> Rows:
     A path that finds nothing gives None, one that finds several values their list. A
     column of the same name replaces the object's own.
     """
+    checked_mapping("columns", columns, _COLUMNS)
     projection = Projection(columns.values())
     rows: Rows = []
     for key, entry in view.items():

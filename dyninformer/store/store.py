@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from cachetools import LRUCache
 
+from dyninformer.checked import checked_text
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import IndexFunction, IndexValue, Transform
@@ -207,7 +208,7 @@ class Store:
 
     def values_of(self, name: str, obj: Object) -> Values:
         """The values that an index's function gives for an object. It may raise."""
-        given = self.get_indexers().get(name)
+        given = self.get_indexers().get(checked_text("the name of an index", name))
         if given is None:
             raise self._unknown(name)
         return list(as_function(given)(obj))
@@ -290,6 +291,7 @@ class Store:
 
     def _index_value(self, name: str, sought: object) -> str:
         """The text of what is not a plain text: the parts of a compound index, above all."""
+        checked_text("the name of an index", name)
         given = self.get_indexers().get(name)
         if given is None:
             raise self._unknown(name)
@@ -303,6 +305,7 @@ class Store:
         )
 
     def _index(self, name: str) -> Index:
+        checked_text("the name of an index", name)
         index = self.entries.published.get(name)
         if index is None:
             raise self._unknown(name)

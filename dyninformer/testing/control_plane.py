@@ -42,6 +42,8 @@ _KEPT = (
     b"/registry/apiregistration.k8s.io/",
 )
 """What the API server writes for itself as long as it lives."""
+EMBEDDED_ALONE = frozenset({"access", "faults", "load", "requests", "unload"})
+"""What `ApiServer` has, and no server whose insides are not ours."""
 _LONG_AGO = "2000-01-01T00:00:00Z"
 _POLL_SECONDS = 0.01
 
@@ -186,6 +188,16 @@ class ControlPlane(ObjectMethods):
 
     def __repr__(self) -> str:
         return f"<ControlPlane {self.url}>"
+
+    if not TYPE_CHECKING:  # a type checker knows without it what is not there
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of what only the embedded server has that it is so."""
+            if name not in EMBEDDED_ALONE:
+                raise AttributeError(f"a ControlPlane has no attribute {name!r}")
+            raise AttributeError(
+                f"a real API server has no {name!r}: only the embedded one, ApiServer, does"
+            )
 
     # -- the state ------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 ``kube_api`` is a clean server for one test, ``kube_api_session`` one server for the
 whole run, ``kube_client`` the official dynamic client on ``kube_api``. They run on
 the embedded server; ``pytest --kube-api=real`` runs the same tests on a real
-kube-apiserver. Every xdist worker has a server of its own.
+kube-apiserver, and skips those that use what only the embedded one has, such as
+``faults``. Every xdist worker has a server of its own.
 
 Importing this module must cost nothing: pytest loads it in every project that has
 dyninformer installed. The servers are imported where a fixture needs them.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -76,13 +77,31 @@ def need_real(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"needs a real API server: {error}"))
 
 
+def _real_server() -> ControlPlane:
+    """A real server; a test that needs what only the embedded one has is skipped, and says why."""
+    from dyninformer.testing.control_plane import EMBEDDED_ALONE, ControlPlane  # noqa: PLC0415
+
+    class RealServer(ControlPlane):
+        """A `ControlPlane` for tests that are written for either server."""
+
+        if not TYPE_CHECKING:
+
+            def __getattr__(self, name: str) -> Any:
+                try:
+                    return super().__getattr__(name)
+                except AttributeError as error:
+                    if name in EMBEDDED_ALONE:
+                        pytest.skip(str(error))
+                    raise
+
+    return RealServer()
+
+
 @pytest.fixture(scope="session")
 def kube_api_session(pytestconfig: pytest.Config) -> Iterator[ApiServer | ControlPlane]:
     """One API server for the whole run (of each xdist worker); its state is shared."""
     if pytestconfig.getoption("--kube-api") == "real":
-        from dyninformer.testing.control_plane import ControlPlane  # noqa: PLC0415
-
-        with ControlPlane() as control_plane:
+        with _real_server() as control_plane:
             yield control_plane
     else:
         from dyninformer.testing.api_server import ApiServer  # noqa: PLC0415

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dyninformer import __version__
+from dyninformer.checked import checked_text, wrong
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.watching.failures import without_password
 from dyninformer.watching.impersonation import Pairs, impersonating, impersonation_headers
@@ -174,7 +175,11 @@ def find_configuration(
 
     Raises `ConfigError`, which lists where it was looked for.
     """
+    if context is not None:
+        checked_text("context", context, "the name of a context of the kubeconfig")
     if kubeconfig is not None:
+        if not isinstance(kubeconfig, str | os.PathLike):
+            raise wrong("kubeconfig", kubeconfig, "the path of a file")
         named = _existing(os.fspath(kubeconfig))
         if named:
             return KubeconfigFiles(named, context)

@@ -241,7 +241,7 @@ def test_a_handler_is_named_for_what_it_is(harness: Harness) -> None:
         add(on_add=lambda obj: None).name,
         add(Notes(), name="mine").name,
     ]
-    assert names == ["Notes", "Notes-2", "watch_pods", "handler", "mine"]
+    assert names == ["Notes", "Notes-2", "watch_pods", "on_add", "mine"]
 
 
 both = pytest.mark.parametrize("coalesce", [False, True])

@@ -100,7 +100,7 @@ def test_an_empty_expression_is_an_error() -> None:
 
 def test_something_other_than_text_is_a_type_error() -> None:
     """A path is made of text."""
-    with pytest.raises(TypeError, match="not int"):
+    with pytest.raises(TypeError, match="a path is 5: give text"):
         JSONPath(5)  # type: ignore[arg-type] # that is the point
 
 

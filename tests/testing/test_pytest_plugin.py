@@ -118,8 +118,10 @@ def test_the_same_tests_run_on_a_real_server(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         CONFIG_MAP
         + """
+    from dyninformer.testing import ControlPlane
+
     def test_one(kube_api):
-        assert type(kube_api).__name__ == "ControlPlane"
+        assert isinstance(kube_api, ControlPlane)
         kube_api.create(CONFIG_MAP)
 
     def test_two(kube_api, kube_client):
@@ -129,6 +131,43 @@ def test_the_same_tests_run_on_a_real_server(pytester: pytest.Pytester) -> None:
     outcomes, said = _outcome(pytester, "--kube-api=real")
     assert outcomes == {"passed": 2}
     assert "kube-api: real, from " in said
+
+
+@pytest.mark.real
+def test_a_test_that_needs_the_embedded_server_is_skipped_on_a_real_one(
+    pytester: pytest.Pytester,
+) -> None:
+    """Faults, users, the log of requests: in a test or in a fixture, the reason says which."""
+    pytester.makepyfile(
+        CONFIG_MAP
+        + """
+    import pytest
+    from dyninformer.testing.faults import HttpStatus
+
+    def test_faults(kube_api):
+        kube_api.create(CONFIG_MAP)
+        kube_api.faults.add(HttpStatus(503))
+        assert False, "not reached"
+
+    @pytest.fixture
+    def token(kube_api):
+        return kube_api.access.add_user("alice")
+
+    def test_fixture(token):
+        assert False, "not reached"
+
+    def test_misspelt(kube_api):
+        with pytest.raises(AttributeError, match="no attribute 'fault'"):
+            kube_api.fault
+
+    def test_other(kube_api):
+        assert kube_api.list("configmaps", "default") == []
+    """
+    )
+    outcomes, said = _outcome(pytester, "--kube-api=real", "-rs")
+    assert outcomes == {"passed": 2, "skipped": 2}
+    assert "a real API server has no 'faults': only the embedded one, ApiServer, does" in said
+    assert "a real API server has no 'access'" in said
 
 
 @pytest.mark.real

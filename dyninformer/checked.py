@@ -1,0 +1,108 @@
+"""What a caller gives, looked at where it comes in.
+
+What is of the wrong type is a TypeError in words: what it is called, what was given, and what to
+give. Without this it would surface later and elsewhere, as an error of the code that uses it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_SHOWN = 80  # characters of a value in a message
+
+
+def wrong(name: str, value: object, give: str) -> TypeError:
+    """The error: what is called so is no such thing.
+
+    >>> print(wrong("resync", "10", "seconds"))
+    resync is '10': give seconds
+    """
+    shown = repr(value)
+    if len(shown) > _SHOWN:
+        shown = f"a {type(value).__name__}"
+    return TypeError(f"{name} is {shown}: give {give}")
+
+
+def checked(name: str, value: object, kind: type[T], give: str) -> T:
+    """A value of that type."""
+    if not isinstance(value, kind):
+        raise wrong(name, value, give)
+    return value
+
+
+def checked_text(name: str, value: object, give: str = "text") -> str:
+    """A text, whatever it says."""
+    return checked(name, value, str, give)
+
+
+def checked_name(name: str, value: object, give: str = "a name") -> str:
+    """A text that is not empty."""
+    text = checked(name, value, str, give)
+    if not text:
+        raise ValueError(f"{name} is empty: give {give}")
+    return text
+
+
+def checked_flag(name: str, value: object) -> bool:
+    """True or False: any other value has a truth as well, which need not be what it says."""
+    return checked(name, value, bool, "True or False")
+
+
+def checked_number(name: str, value: object, give: str) -> float:
+    """A number; a bool is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise wrong(name, value, give)
+    return value
+
+
+def checked_mapping(name: str, value: object, give: str) -> Mapping[str, Any]:
+    """A mapping from texts."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise wrong(name, value, give)
+    return value
+
+
+def checked_texts(name: str, value: object, give: str) -> tuple[str, ...]:
+    """Several texts, or one."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Iterable) or isinstance(value, bytes):
+        raise wrong(name, value, give)
+    texts = tuple(value)
+    for each in texts:
+        if not isinstance(each, str):
+            raise wrong(f"an element of {name}", each, "text")
+    return texts
+
+
+def check_function(name: str, value: object, give: str = "a function") -> None:
+    """A function that is called and whose result counts: no coroutine function."""
+    if not callable(value):
+        raise wrong(name, value, give)
+    if is_asynchronous(value):
+        raise TypeError(f"{name} is a coroutine function, which nobody awaits here: give {give}")
+
+
+def is_asynchronous(function: object) -> bool:
+    """It returns a coroutine, or an asynchronous generator."""
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each)
+        for each in (function, type(function).__call__)
+    )
+
+
+def check_takes(name: str, function: Any, *parameters: str) -> None:
+    """It can be called with so many arguments; what does not say how it is called, may."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # it is of C
+        return
+    try:
+        signature.bind(*parameters)
+    except TypeError:
+        wanted = ", ".join(parameters)
+        raise TypeError(f"{name} is called as {name}({wanted}), and takes {signature}") from None

@@ -1,0 +1,644 @@
+"""What is of the wrong type is refused where it comes in, in words: at every public door."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from enum import Enum
+from functools import partial
+from typing import Any, NamedTuple
+
+import pytest
+
+import dyninformer
+import dyninformer.jsonpath
+from dyninformer.testing import ApiServer
+from tests.public_names import NOT_FOR_IMPORT, named, on_the_reference_page, public_names
+
+public: Any = dyninformer  # a type checker would find all that follows
+paths: Any = dyninformer.jsonpath
+PODS = dyninformer.GroupVersionResource("", "v1", "pods")
+NEW = "v1/secrets"
+"""A resource that no test has asked for."""
+
+
+class World:
+    """A server, a factory, and a synced informer of its namespaces."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self.client = server.client()
+        self.kubeconfig = server.kubeconfig()
+        self.factory = public.DynamicSharedInformerFactory(self.client)
+        self.generic = self.factory.for_resource("v1/namespaces")
+        self.factory.sync(timeout=30)
+        self.informer, self.lister = self.generic.informer, self.generic.lister
+        self.store, self.indexer = self.informer.store, self.informer.indexer
+        self.discovery = self.factory.discovery
+        self.event = next(self.informer.events())
+        self.resolved = self.discovery.resolve("pods")
+
+    @property
+    def fresh(self) -> Any:
+        """An informer that is not started."""
+        return public.SharedIndexInformer(self.client, PODS)
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    """One for all: nothing here changes it."""
+    with ApiServer() as server:
+        made = World(server)
+        yield made
+        made.factory.shutdown(5)
+
+
+class Door(NamedTuple):
+    """A call of a public function or method, with something wrong, and what is said."""
+
+    name: str
+    call: Callable[[Any], object]
+    said: str
+
+
+async def asynchronous(*_: object) -> None:
+    """A coroutine function."""
+
+
+class Handler:
+    """It has the right methods."""
+
+    def on_event(self, event: object) -> None:
+        """Hear it."""
+
+
+SECONDS = "a timeout is '5': give seconds, or None for no limit"
+TEXT = "give text"
+COLUMNS = "give a mapping from names to paths, such as {'issuer': '.spec.issuerRef.name'}"
+F = "DynamicSharedInformerFactory"
+I = "SharedIndexInformer"  # noqa: E741 - read in a table
+L, N = "GenericLister", "GenericNamespaceLister"
+make = public.DynamicSharedInformerFactory
+ns: Callable[[Any], Any] = lambda w: w.lister.by_namespace("prod")  # noqa: E731
+add: Callable[..., Any] = lambda w, **wrong: w.informer.add_event_handler(**wrong)  # noqa: E731
+ask: Callable[..., Any] = lambda w, **wrong: w.factory.for_resource(NEW, **wrong)  # noqa: E731
+
+
+def handled(w: Any, given: Any) -> object:
+    """A handler is added."""
+    return add(w, **given)
+
+
+DOORS = [
+    Door(F, lambda w: make("client"), "client must be a kubernetes.dynamic.DynamicClient"),
+    Door(F, lambda w: make(kubeconfig=5), "kubeconfig is 5: give the path of a file"),
+    Door(F, lambda w: make(kubeconfig=w.kubeconfig, context=5), "context is 5: give the name"),
+    Door(F, lambda w: make(w.client, resync="10"), "resync is '10': give seconds, 0 for never"),
+    Door(F, lambda w: make(w.client, resync=None), "resync is None: give seconds, 0 for never"),
+    Door(F, lambda w: make(w.client, namespace=5), "namespace is 5: give a name, or several"),
+    Door(F, lambda w: make(w.client, namespace=["a", 5]), "an element of namespace is 5"),
+    Door(F, lambda w: make(w.client, tweak_list_options="x"), "tweak_list_options is 'x': give a"),
+    Door(F, lambda w: make(w.client, transform="x"), "transform is 'x': give a function"),
+    Door(F, lambda w: make(w.client, resources=["pods"]), "resources is ['pods']: give a mapping"),
+    Door(
+        F,
+        lambda w: make(w.client, resources={PODS: {}}),
+        "is {}: give a ResourceOptions(...)",
+    ),
+    Door(
+        F,
+        lambda w: make(w.client, resources={5: public.ResourceOptions()}),
+        "a resource is 5: give a",
+    ),
+    Door(F, lambda w: make(w.client, metrics="x"), "metrics is 'x': give what has count and gauge"),
+    *(
+        Door(
+            name,
+            partial(call, given=given),
+            f"a resource is {given!r}: {give}",
+        )
+        for given, give in [
+            (None, "give a GroupVersionResource, or a name such as 'certificates'"),
+            (5, "give a GroupVersionResource, or a name such as 'certificates'"),
+            (b"v1/pods", "give a GroupVersionResource, or a name such as 'certificates'"),
+            (["v1/pods"], "give a GroupVersionResource, or a name such as 'certificates'"),
+            (("", "v1", "pods"), "give GroupVersionResource('', 'v1', 'pods'), or a name"),
+        ]
+        for name, call in [
+            (f"{F}.for_resource", lambda w, given: w.factory.for_resource(given)),
+            (f"{F}.remove", lambda w, given: w.factory.remove(given)),
+            (f"{F}.informer_for", lambda w, given: w.factory.informer_for(given, print)),
+            ("open_informer", lambda w, given: public.open_informer(given, client=w.client)),
+            ("Discovery.resolve", lambda w, given: w.discovery.resolve(given)),
+            (
+                "GroupVersionResource.parse",
+                lambda w, given: public.GroupVersionResource.parse(given),
+            ),
+        ]
+    ),
+    Door(f"{F}.for_resource", lambda w: ask(w, namespaces=5), "namespace is 5: give a name"),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, label_selector={"a": "b"}),
+        "give text as of kubectl's -l",
+    ),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, field_selector=5),
+        "field_selector is 5: give text as of",
+    ),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, transform=asynchronous),
+        "transform is a coroutine function",
+    ),
+    Door(f"{F}.for_resource", lambda w: ask(w, resync="5"), "resync is '5': give seconds"),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, metadata_only="yes"),
+        "metadata_only is 'yes': give True or False",
+    ),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, watch_list="no"),
+        "watch_list is 'no': give True or False",
+    ),
+    Door(f"{F}.for_resource", lambda w: ask(w, compress=1), "compress is 1: give True or False"),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, page_size="5"),
+        "page_size is '5': give a whole number",
+    ),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, page_size=1.5),
+        "page_size is 1.5: give a whole number",
+    ),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, page_size=True),
+        "page_size is True: give a whole number",
+    ),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, indexers=[".spec.x"]),
+        "indexers is ['.spec.x']: give a mapping",
+    ),
+    Door(f"{F}.for_resource", lambda w: ask(w, indexers=None), "indexers is None: give a mapping"),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, indexers={5: ".x"}),
+        "indexers is {5: '.x'}: give a mapping",
+    ),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, indexers={"x": 5}),
+        "5 is no index function: give a path",
+    ),
+    Door(
+        f"{F}.for_resource",
+        lambda w: ask(w, indexers={"x": asynchronous}),
+        "nobody awaits as an index",
+    ),
+    Door(f"{F}.for_resource", lambda w: ask(w, indexer={}), "no option 'indexer'"),
+    Door(f"{F}.for_resource", lambda w: w.factory.for_resource("x", timeout="5"), SECONDS),
+    Door("ResourceOptions", lambda w: public.ResourceOptions(compress="no"), "compress is 'no'"),
+    Door(
+        f"{F}.informer_for",
+        lambda w: w.factory.informer_for(NEW, "x"),
+        "new_informer is 'x': give a function",
+    ),
+    Door(
+        f"{F}.informer_for",
+        lambda w: w.factory.informer_for(NEW, lambda c, r: None),
+        "what new_informer returned is None",
+    ),
+    Door(f"{F}.sync", lambda w: w.factory.sync("5"), SECONDS),
+    Door(f"{F}.sync", lambda w: w.factory.sync(float("nan")), "a timeout is nan: give seconds"),
+    Door(f"{F}.wait_for_cache_sync", lambda w: w.factory.wait_for_cache_sync("5"), SECONDS),
+    Door(f"{F}.wait", lambda w: w.factory.wait("5"), SECONDS),
+    Door(f"{F}.remove", lambda w: w.factory.remove(NEW, "5"), SECONDS),
+    Door(f"{F}.shutdown", lambda w: make(w.client).shutdown("5"), SECONDS),
+    Door(
+        "open_informer", lambda w: public.open_informer("ns", client=w.client, timeout="5"), SECONDS
+    ),
+    Door(
+        "open_informer",
+        lambda w: public.open_informer("ns", client=w.client, namespace=5),
+        "namespace is 5",
+    ),
+    Door(
+        "OpenInformer.close",
+        lambda w: public.open_informer("ns", client=w.client).close("5"),
+        SECONDS,
+    ),
+    Door(
+        f"{F}.follow",
+        lambda w: w.factory.follow(),
+        "follow needs patterns like '*.cert-manager.io'",
+    ),
+    Door(
+        f"{F}.follow", lambda w: w.factory.follow(5), "a pattern is 5: give text, each for itself"
+    ),
+    Door(
+        f"{F}.follow",
+        lambda w: w.factory.follow(["*"]),
+        "a pattern is ['*']: give text, each for itself",
+    ),
+    Door(
+        f"{F}.follow",
+        lambda w: w.factory.follow("*", on_event="x"),
+        "on_event is 'x': give a function of one Event",
+    ),
+    Door(
+        f"{F}.follow",
+        lambda w: w.factory.follow("*", on_event=asynchronous),
+        "on_event is a coroutine function",
+    ),
+    Door(
+        f"{F}.follow",
+        lambda w: w.factory.follow("*", compress="no"),
+        "compress is 'no': give True or False",
+    ),
+    Door("Follower.wait_for_sync", lambda w: w.factory.follow("x").wait_for_sync("5"), SECONDS),
+    Door(
+        I,
+        lambda w: public.SharedIndexInformer("x", PODS),
+        "client must be a kubernetes.dynamic.DynamicClient",
+    ),
+    Door(
+        I,
+        lambda w: public.SharedIndexInformer(w.client, "v1/pods"),
+        "gvr is 'v1/pods': give a GroupVersionResource",
+    ),
+    Door(
+        I,
+        lambda w: public.SharedIndexInformer(w.client, PODS, {"x": 1}),
+        "options is {'x': 1}: give ResourceOptions(...)",
+    ),
+    *(
+        Door(
+            f"{I}.add_event_handler",
+            partial(handled, given=given),
+            said,
+        )
+        for each in ("on_add", "on_update", "on_delete", "on_event", "filter")
+        for given, said in [
+            ({"on_event": print, each: "x"}, f"{each} is 'x': give a function"),
+            (
+                {"on_event": print, each: asynchronous},
+                f"{each} is a coroutine function, and a handler's thread runs no",
+            ),
+            ({"on_event": print, each: lambda: None}, f"{each} is called as {each}("),
+        ]
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: w.informer.add_event_handler(),
+        "a handler needs one of on_add, on_update, on_delete",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, handler=print),
+        "for a function, say for what: on_event=",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, handler=5),
+        "5 has none of the methods on_add, on_update",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, handler=Handler),
+        "give an object of that class, not the class",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, on_event=print, when_changed=5),
+        "when_changed is 5: give a path, or several",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, on_event=print, when_changed=[5]),
+        f"a path is 5: {TEXT}",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, on_event=print, resync="5"),
+        "resync is '5': give seconds",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, on_event=print, coalesce="yes"),
+        "coalesce is 'yes': give True or False",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, on_event=print, name=5),
+        "name is 5: give a name for the handler",
+    ),
+    Door(
+        f"{I}.add_event_handler_with_resync_period",
+        lambda w: w.informer.add_event_handler_with_resync_period(Handler(), "5"),
+        "resync is '5': give seconds",
+    ),
+    Door(
+        f"{I}.remove_event_handler",
+        lambda w: w.informer.remove_event_handler("x"),
+        "a registration is 'x': give what add_event_handler returned",
+    ),
+    Door(
+        "Registration.wait_for_sync",
+        lambda w: w.fresh.add_event_handler(on_event=print).wait_for_sync("5"),
+        SECONDS,
+    ),
+    Door(
+        f"{I}.events",
+        lambda w: w.informer.events(idle_timeout="5"),
+        "idle_timeout is '5': give seconds",
+    ),
+    Door(
+        f"{I}.events",
+        lambda w: w.informer.events(coalesce="yes"),
+        "coalesce is 'yes': give True or False",
+    ),
+    Door(
+        f"{I}.events",
+        lambda w: w.informer.events(initial="no"),
+        "initial is 'no': give True or False",
+    ),
+    Door("EventStream.take", lambda w: w.informer.events(initial=False).take("5"), SECONDS),
+    Door(
+        f"{I}.set_transform", lambda w: w.fresh.set_transform(5), "transform is 5: give a function"
+    ),
+    Door(
+        f"{I}.set_watch_error_handler",
+        lambda w: w.fresh.set_watch_error_handler(5),
+        "a watch error handler is 5: give a function",
+    ),
+    Door(
+        f"{I}.add_indexers",
+        lambda w: w.informer.add_indexers(["x"]),
+        "indexers is ['x']: give a mapping",
+    ),
+    Door(
+        f"{I}.add_indexers", lambda w: w.informer.add_indexers({"x": 5}), "5 is no index function"
+    ),
+    Door(f"{I}.run", lambda w: w.fresh.run(5), "stop is 5: give a threading.Event"),
+    Door(
+        "Controller.run", lambda w: w.fresh.controller.run(5), "stop is 5: give a threading.Event"
+    ),
+    Door(f"{I}.stop", lambda w: w.fresh.stop("5"), SECONDS),
+    Door(f"{I}.wait_stopped", lambda w: w.fresh.wait_stopped("5"), SECONDS),
+    Door(f"{I}.wait_synced", lambda w: w.fresh.wait_synced("5"), SECONDS),
+    Door(
+        f"{I}.wait_for",
+        lambda w: w.informer.wait_for(5, name="a"),
+        "a condition is 5: give text such as 'condition=Ready'",
+    ),
+    Door(
+        f"{I}.wait_for",
+        lambda w: w.informer.wait_for("Ready", name="a"),
+        "'Ready' is nothing to wait for: expected",
+    ),
+    Door(
+        f"{I}.wait_for",
+        lambda w: w.informer.wait_for(asynchronous, name="a"),
+        "a condition is a coroutine function",
+    ),
+    Door(
+        f"{I}.wait_for", lambda w: w.informer.wait_for("create", name=5), "name is 5: give a name"
+    ),
+    Door(
+        f"{I}.wait_for",
+        lambda w: w.informer.wait_for("create", name=""),
+        "name is empty: give a name",
+    ),
+    Door(
+        f"{I}.wait_for",
+        lambda w: w.informer.wait_for("create", name="a", namespace=5),
+        "namespace is 5: give a name, or None",
+    ),
+    Door(f"{I}.wait_for", lambda w: w.informer.wait_for("create", name="a", timeout="5"), SECONDS),
+    Door(
+        f"{I}.wait_for_version",
+        lambda w: w.informer.wait_for_version(5),
+        "a int without metadata.resourceVersion is neither",
+    ),
+    Door(
+        f"{I}.wait_for_version",
+        lambda w: w.informer.wait_for_version(""),
+        "a version is empty: give a resourceVersion",
+    ),
+    Door(f"{I}.wait_for_version", lambda w: w.informer.wait_for_version("5", "5"), SECONDS),
+    Door(
+        f"{I}.wait_for_version",
+        lambda w: w.informer.wait_for_version("5", 1, namespace=5),
+        "namespace is 5: give a name",
+    ),
+    Door(f"{L}.get", lambda w: w.lister.get(5), "name is 5: give a name"),
+    Door(f"{L}.get", lambda w: w.lister.get(None, default=None), "name is None: give a name"),
+    Door(f"{L}.get", lambda w: w.lister.get(""), "name is empty: give a name"),
+    Door(f"{L}.get", lambda w: w.lister.get("a", 5), "namespace is 5: give a name, or None"),
+    Door(
+        f"{L}.find",
+        lambda w: w.lister.find(5),
+        "what is looked for is 5: give a name, or a function of one object",
+    ),
+    Door(
+        f"{L}.find",
+        lambda w: w.lister.find(asynchronous),
+        "what is looked for is a coroutine function",
+    ),
+    Door(f"{L}.find", lambda w: w.lister.find("a", 5), "namespace is 5: give a name, or None"),
+    Door(
+        f"{L}.list",
+        lambda w: w.lister.list(5),
+        "selector is 5: give text such as 'app=shop', or a mapping",
+    ),
+    Door(f"{L}.list", lambda w: w.lister.list(["a=b"]), "selector is ['a=b']: give text"),
+    Door(f"{L}.list", lambda w: w.lister.list(field_selector=5), "field_selector is 5: give text"),
+    Door(f"{L}.by_namespace", lambda w: w.lister.by_namespace(5), "namespace is 5: give a name"),
+    Door(
+        f"{L}.by_namespace", lambda w: w.lister.by_namespace(None), "namespace is None: give a name"
+    ),
+    Door(
+        f"{L}.by_index",
+        lambda w: w.lister.by_index(["x"], "x"),
+        "the name of an index is ['x']: give text",
+    ),
+    Door(
+        f"{L}.by_index",
+        lambda w: w.lister.by_index("namespace", 5),
+        "in index 'namespace' is 5: give '5'",
+    ),
+    Door(
+        f"{L}.select", lambda w: w.lister.select([".spec.x"]), f"columns is ['.spec.x']: {COLUMNS}"
+    ),
+    Door(f"{L}.select", lambda w: w.lister.select(".spec.x"), f"columns is '.spec.x': {COLUMNS}"),
+    Door(f"{L}.select", lambda w: w.lister.select({"x": 5}), f"a path is 5: {TEXT}"),
+    Door(
+        f"{L}.to_frame",
+        lambda w: w.lister.to_frame([".spec.x"]),
+        f"columns is ['.spec.x']: {COLUMNS}",
+    ),
+    Door(f"{N}.get", lambda w: ns(w).get(5), "name is 5: give a name"),
+    Door(f"{N}.find", lambda w: ns(w).find(5), "what is looked for is 5: give a name"),
+    Door(f"{N}.list", lambda w: ns(w).list(5), "selector is 5: give text"),
+    Door(f"{N}.by_index", lambda w: ns(w).by_index(5, "x"), "the name of an index is 5: give text"),
+    Door(f"{N}.select", lambda w: ns(w).select([".x"]), f"columns is ['.x']: {COLUMNS}"),
+    Door(f"{N}.to_frame", lambda w: ns(w).to_frame([".x"]), f"columns is ['.x']: {COLUMNS}"),
+    Door(
+        "Store.get", lambda w: w.store.get(5), "obj is 5: give an object; get_by_key takes its key"
+    ),
+    Door(
+        "Store.get",
+        lambda w: w.store.get("default"),
+        "obj is 'default': give an object; get_by_key takes",
+    ),
+    Door("Store.get", lambda w: w.store.get({}), "obj has no metadata.name: give an object"),
+    Door(
+        "Store.get_by_key",
+        lambda w: w.store.get_by_key(5),
+        "key is 5: give a key such as 'namespace/name'",
+    ),
+    Door("Indexer.index", lambda w: w.indexer.index("namespace", 5), "obj is 5: give an object"),
+    Door(
+        "Indexer.by_index",
+        lambda w: w.indexer.by_index(5, "x"),
+        "the name of an index is 5: give text",
+    ),
+    Door(
+        "Indexer.index_keys",
+        lambda w: w.indexer.index_keys("namespace", 5),
+        "in index 'namespace' is 5: give '5'",
+    ),
+    Door(
+        "Indexer.list_index_func_values",
+        lambda w: w.indexer.list_index_func_values(5),
+        "the name of an index is 5",
+    ),
+    Door(
+        "Indexer.add_indexers",
+        lambda w: w.indexer.add_indexers(["x"]),
+        "indexers is ['x']: give a mapping",
+    ),
+    Door("Event.changes", lambda w: w.event.changes(5), "ignore is 5: give paths"),
+    Door(
+        "GroupVersionResource",
+        lambda w: public.GroupVersionResource(None, "v1", "pods"),
+        "group is None: give an API group, '' for the core one",
+    ),
+    Door(
+        "GroupVersionResource",
+        lambda w: public.GroupVersionResource("", 1, "pods"),
+        "version is 1: give an API version",
+    ),
+    Door(
+        "GroupVersionResource",
+        lambda w: public.GroupVersionResource("", "v1", 5),
+        "resource is 5: give a plural in lower case",
+    ),
+    Door(
+        "ListOptions",
+        lambda w: public.ListOptions(label_selector=5),
+        "label_selector is 5: give text as of kubectl's -l",
+    ),
+    Door(
+        "ListOptions",
+        lambda w: public.ListOptions(limit="5"),
+        "limit is '5': give a whole number from 1",
+    ),
+    Door("JSONPath", lambda w: public.JSONPath(5), f"a path is 5: {TEXT}"),
+    Door("JSONPath.template", lambda w: public.JSONPath.template(5), f"a template is 5: {TEXT}"),
+    Door("JSONPath.relaxed", lambda w: public.JSONPath.relaxed(5), f"a path is 5: {TEXT}"),
+    Door("JSONPath.column", lambda w: public.JSONPath.column(5), f"a path is 5: {TEXT}"),
+    Door("JSONPath.extended", lambda w: public.JSONPath.extended(5), f"a path is 5: {TEXT}"),
+    Door("jsonpath_index", lambda w: public.jsonpath_index(5), f"a path is 5: {TEXT}"),
+    Door("compound", lambda w: public.compound([".a", ".b"]), f"a path is ['.a', '.b']: {TEXT}"),
+    Door("compound", lambda w: public.compound(), "an index needs at least one path"),
+    Door("Discovery.scope", lambda w: w.discovery.scope("v1/pods"), "gvr is 'v1/pods': give a"),
+    Door("Discovery.columns", lambda w: w.discovery.columns("v1/pods"), "gvr is 'v1/pods': give a"),
+    Door("Discovery.list_keys", lambda w: w.discovery.list_keys(5), "gvr is 5: give a"),
+    Door("Discovery.defaults", lambda w: w.discovery.defaults(5), "gvr is 5: give a"),
+    Door("Follower.wait_stopped", lambda w: w.factory.follow("x").wait_stopped("5"), SECONDS),
+    Door(
+        "GroupVersionResource.path",
+        lambda w: public.GroupVersionResource("", "v1", "pods").path(5),
+        "namespace is 5: give a name, '' for all",
+    ),
+    Door("PathCondition", lambda w: paths.PathCondition(5), "a condition is 5: give text such as"),
+    Door(
+        "PathIndex.key", lambda w: public.compound(".a", ".b").key("a", 5), f"a part is 5: {TEXT}"
+    ),
+    Door(
+        "PathIndex.key",
+        lambda w: public.compound(".a", ".b").key("a"),
+        "2 parts are wanted, one for each path",
+    ),
+    Door(f"{I}.work_queue", lambda w: w.informer.work_queue(workers="4"), "workers is '4': give a"),
+    Door("WorkQueue.add", lambda w: w.fresh.work_queue().add(5), "5 is no key: give"),
+    Door(
+        "WorkQueue.add_after", lambda w: w.fresh.work_queue().add_after(5, 1), "5 is no key: give"
+    ),
+    Door(
+        "WorkQueue.add_rate_limited",
+        lambda w: w.fresh.work_queue().add_rate_limited(5),
+        "5 is no key: give",
+    ),
+    Door("WorkQueue.take", lambda w: w.fresh.work_queue().take("5"), SECONDS),
+    Door(
+        "WorkQueue.run",
+        lambda w: w.fresh.work_queue().run("x"),
+        "reconcile is 'x': give a function",
+    ),
+    Door("PathIndex", lambda w: paths.PathIndex(5), f"a path is 5: {TEXT}"),
+    Door("Projection", lambda w: paths.Projection(".a"), "paths is '.a': give several, in a list"),
+    Door("strip", lambda w: public.strip(["status"]), f"a path is ['status']: {TEXT}"),
+    Door("strip", lambda w: public.strip(), "strip needs at least one path"),
+]
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: f"{door.name}: {door.said[:40]}")
+def test_what_is_wrong_is_said_in_words(world: World, door: Door) -> None:
+    """What it is called, what was given, and what to give; never what Python made of it."""
+    with pytest.raises((TypeError, ValueError), match=re.escape(door.said)):
+        door.call(world)
+
+
+ANY_JSON = {"JSONPath.values", "JSONPath.groups", "JSONPath.text", "JSONPath.json_text"}
+ANY_JSON |= {"JSONPath.first", "PathCondition.met", "Projection.rows", "index_text"}
+OF_THE_PACKAGE = {"ResourceOptions.over", "ResourceOptions.conflicts", "PathIndex.values_of"}
+OF_THE_PACKAGE |= {"Metrics.count", "Metrics.gauge", "Registration.ring"}
+OF_THE_QUEUE = {"WorkQueue", "RateLimited", "RateLimited.delay", "WorkItem.again"}
+OF_THE_QUEUE |= {f"WorkQueue.{name}" for name in ("close", "forget", "retries", "start", "watch")}
+"""What its own tests are for."""
+
+
+def test_every_public_door_is_in_the_table() -> None:
+    """Each function, method and class that users call with arguments, of the package itself."""
+    tried = {door.name for door in DOORS} | ANY_JSON | OF_THE_PACKAGE | OF_THE_QUEUE
+    assert {name for name in doors() if name not in tried} == set()
+
+
+def doors() -> Iterator[str]:
+    """``open_informer``, ``GenericLister``, ``GenericLister.get``, and so on."""
+    called = on_the_reference_page()
+    for dotted in public_names():
+        package, _, name = dotted.rpartition(".")
+        thing = named(dotted)
+        if package not in ("dyninformer", "dyninformer.jsonpath"):
+            continue
+        if inspect.isfunction(thing):
+            yield name
+        if not inspect.isclass(thing) or issubclass(thing, BaseException | Enum):
+            continue
+        if called.get(f"dyninformer.{name}", called.get(dotted)):
+            yield name
+        for attribute, value in vars(thing).items():
+            method = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+            if attribute.startswith("_") or not inspect.isfunction(method):
+                continue
+            parameters = len(inspect.signature(method).parameters)
+            if parameters > 1 and NOT_FOR_IMPORT not in (method.__doc__ or ""):
+                yield f"{name}.{attribute}"
