@@ -84,6 +84,7 @@ def test_help_imports_neither_the_client_nor_the_library(args: list[str]) -> Non
         "dyninformer.cli.completion",
         "dyninformer.cli.errors",
         "dyninformer.cli.global_flags",
+        "dyninformer.cli.plain_values",
         "dyninformer.display",
         "dyninformer.display.text",
         "dyninformer.types",
