@@ -105,8 +105,12 @@ def checked_resync(seconds: object) -> float:
 
 
 def checked_indexers(given: object) -> dict[str, IndexFunction]:
-    """Index functions by name. Whether each is one is said where the indexes are made."""
-    return dict(checked_mapping("indexers", given, _INDEXERS))
+    """Index functions by name. What is no function is refused where the indexes are made."""
+    indexers = dict(checked_mapping("indexers", given, _INDEXERS))
+    for name, function in indexers.items():
+        if callable(function):
+            check_function(f"indexers[{name!r}]", function, "a path or a plain function")
+    return indexers
 
 
 def check_transform(given: object) -> None:

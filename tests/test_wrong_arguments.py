@@ -198,7 +198,7 @@ DOORS = [
     Door(
         f"{F}.for_resource",
         lambda w: ask(w, indexers={"x": asynchronous}),
-        "nobody awaits as an index",
+        "indexers['x'] is a coroutine function, which nobody awaits",
     ),
     Door(f"{F}.for_resource", lambda w: ask(w, indexer={}), "no option 'indexer'"),
     Door(f"{F}.for_resource", lambda w: w.factory.for_resource("x", timeout="5"), SECONDS),

@@ -7,7 +7,6 @@ from itertools import count
 from struct import Struct
 from typing import Final, TypeAlias
 
-from dyninformer.checked import is_asynchronous
 from dyninformer.jsonpath import JSONPath, PathIndex
 from dyninformer.jsonpath.indexing import index_text
 from dyninformer.options import IndexFunction
@@ -262,8 +261,6 @@ def as_function(given: IndexFunction | JSONPath) -> PathIndex | Callable[[Object
             f"{given!r} is no index function: give a path, or a function from an object to the "
             "texts it is found under"
         )
-    if is_asynchronous(given):
-        raise TypeError(f"{given!r} is a coroutine function, which nobody awaits as an index")
     return given
 
 
