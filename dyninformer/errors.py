@@ -15,8 +15,11 @@ __all__ = [
     "AmbiguousResourceError",
     "CacheSyncError",
     "ConfigError",
+    "ConflictError",
     "DynInformerError",
     "EventTypeWarning",
+    "ForbiddenError",
+    "InvalidError",
     "JSONPathError",
     "JSONPathWarning",
     "NotSyncedWarning",
@@ -28,6 +31,7 @@ __all__ = [
     "UnknownResourceError",
     "UnreachableError",
     "WaitTimeoutError",
+    "WriteError",
 ]
 
 
@@ -200,6 +204,80 @@ class WaitTimeoutError(DynInformerError, TimeoutError):
     def __init__(self, message: str, last: Object | None) -> None:
         super().__init__(message)
         self.last = last
+
+
+class WriteError(DynInformerError, OSError):
+    """The server refused a write. ``code`` is HTTP's, ``status`` the Status of the answer.
+
+    The kinds that a program may want to tell apart have classes of their own; what is not there
+    is an `ObjectNotFoundError`.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     try:
+    ...         namespaces.delete("default", uid="of another one")
+    ...     except WriteError as error:
+    ...         print(error.code, error.status["reason"])
+    409 Conflict
+    """
+
+    def __init__(self, message: str, code: int, status: Object) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+class ForbiddenError(WriteError, PermissionError):
+    """The user has no right to a write; the message names the user and the right.
+
+    >>> issubclass(ForbiddenError, PermissionError)
+    True
+    """
+
+
+class ConflictError(WriteError):
+    """What was to be written is another's, or has changed: read it again, or take it over.
+
+    ``fields`` has each field that another manager owns, and its name, where an apply was refused.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> data = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}
+    >>> with ApiServer() as server, open_informer("v1/configmaps", client=server.client()) as maps:
+    ...     _ = server.create(data, "default")
+    ...     try:
+    ...         maps.patch("a", "default", {"metadata": {"resourceVersion": "1"}})
+    ...     except ConflictError as error:
+    ...         print(error.code)
+    409
+    """
+
+    def __init__(
+        self, message: str, code: int, status: Object, fields: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        super().__init__(message, code, status)
+        self.fields = fields
+
+
+class InvalidError(WriteError, ValueError):
+    """The server calls what was to be written invalid. ``causes`` has each field, and why.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     try:
+    ...         namespaces.patch("default", None, {"metadata": {"labels": {"a": "/"}}})
+    ...     except InvalidError as error:
+    ...         print(error.code, error.causes[0][0])
+    422 metadata.labels
+    """
+
+    def __init__(
+        self, message: str, code: int, status: Object, causes: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        super().__init__(message, code, status)
+        self.causes = causes
 
 
 class JSONPathError(DynInformerError, ValueError):

@@ -486,6 +486,14 @@ class GenericInformer:
         self.lister: GenericLister = informer.lister
         self.work_queue = informer.work_queue
         """`SharedIndexInformer.work_queue`"""
+        self.patch = informer.patch
+        """`SharedIndexInformer.patch`"""
+        self.patch_status = informer.patch_status
+        """`SharedIndexInformer.patch_status`"""
+        self.apply = informer.apply
+        """`SharedIndexInformer.apply`"""
+        self.delete = informer.delete
+        """`SharedIndexInformer.delete`"""
 
     @property
     def gvr(self) -> GroupVersionResource:

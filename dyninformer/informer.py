@@ -56,6 +56,16 @@ from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
 from dyninformer.work import RateLimited, WorkQueue
 from dyninformer.work.queue import EventKeys
+from dyninformer.writing import (
+    FIELD_MANAGER,
+    Patch,
+    Wait,
+    applying,
+    deleting,
+    named_by,
+    patching,
+    until_written,
+)
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -320,6 +330,97 @@ class SharedIndexInformer:
         """client-go's view of the informer as a controller."""
         return Controller(self)
 
+    # -- writes --------------------------------------------------------------------------
+
+    def patch(
+        self,
+        name: str,
+        namespace: str | None,
+        patch: Patch,
+        *,
+        field_manager: str | None = None,
+        wait: Wait = False,
+    ) -> Object:
+        """Change an object, and return it as it then is.
+
+        A dict is merged into the object, and None in it removes what it stands for; a list has the
+        operations of a JSON patch. ``wait`` waits until the cache has seen it: True at most 30 s,
+        a number so many seconds; WaitTimeoutError if it has not, although it is written. An object
+        that the informer's selectors leave out is not waited for. Refusals are `ForbiddenError`,
+        `ObjectNotFoundError`, `ConflictError`, `InvalidError`, or another `WriteError`.
+        """
+        key = self.key_rules.key_of(name, namespace)
+        asked = patching(key, patch, field_manager=field_manager, subresource="", wait=wait)
+        return waited(until_written(self, asked))
+
+    def patch_status(
+        self,
+        name: str,
+        namespace: str | None,
+        patch: Patch,
+        *,
+        field_manager: str | None = None,
+        wait: Wait = False,
+    ) -> Object:
+        """`patch` of the status subresource: ``{"status": {...}}``."""
+        key = self.key_rules.key_of(name, namespace)
+        asked = patching(key, patch, field_manager=field_manager, subresource="status", wait=wait)
+        return waited(until_written(self, asked))
+
+    def apply(
+        self,
+        obj: Mapping[str, object],
+        *,
+        field_manager: str = FIELD_MANAGER,
+        force: bool = False,
+        subresource: str = "",
+        wait: Wait = False,
+    ) -> Object:
+        """Have an object be as given: a server-side apply, which creates it if it is not there.
+
+        ``obj`` has what ``field_manager`` wants to decide on. A field that another manager owns is
+        a `ConflictError` that names it; ``force`` takes it over. ``wait`` is that of `patch`.
+        """
+        asked = applying(
+            self.gvr,
+            self.key_rules.key_of(*named_by(obj)),
+            obj,
+            field_manager=field_manager,
+            force=force,
+            subresource=subresource,
+            wait=wait,
+        )
+        return waited(until_written(self, asked))
+
+    def delete(
+        self,
+        name: str,
+        namespace: str | None = None,
+        *,
+        propagation: str | None = None,
+        uid: str | None = None,
+        wait: Wait = False,
+    ) -> Object:
+        """Delete an object; returns the server's Status, or the object if finalizers keep it.
+
+        ``propagation`` is Background, Foreground or Orphan; with ``uid`` only the object that has
+        it is deleted. ``wait`` waits until it is gone from the cache, as in `patch`;
+        WaitTimeoutError names the finalizers that keep it.
+        """
+        key = self.key_rules.key_of(name, namespace)
+        asked = deleting(key, propagation=propagation, uid=uid, wait=wait)
+        return waited(until_written(self, asked))
+
+    def check_watched(self, namespace: str) -> None:
+        """ValueError if nothing of this namespace is watched; "" is fine. Not for import."""
+        if namespace:
+            self._reflectors.check_watched(namespace)
+
+    @property
+    def selectors(self) -> tuple[str, str]:
+        """The label selector and the field selector that are asked with. Not for import."""
+        return self._reflectors.selectors
+
     # -- waiting for the cluster ---------------------------------------------------------
 
     def wait_for(
@@ -501,6 +602,13 @@ class Reflectors:
                 f"the informer of {self._gvr} does not watch namespace {namespace!r}, but "
                 f"{', '.join(scopes)}: nothing of it will be seen"
             )
+
+    @property
+    def selectors(self) -> tuple[str, str]:
+        """Those of labels and of fields; empty before the start, which may change them."""
+        for each in self._reflectors:
+            return each.scope.label_selector, each.scope.field_selector
+        return "", ""
 
     def status(self) -> InformerStatus:
         """The state of all together, and the reason for it."""

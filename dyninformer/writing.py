@@ -1,0 +1,395 @@
+"""Writes of single objects on the official client, which the cache can be awaited for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import quote
+
+from dyninformer.errors import (
+    ConflictError,
+    DynInformerError,
+    ForbiddenError,
+    InvalidError,
+    ObjectNotFoundError,
+    StoppedError,
+    UnknownResourceError,
+    UnreachableError,
+    WaitTimeoutError,
+    WriteError,
+)
+from dyninformer.resource import GroupVersionResource
+from dyninformer.selectors import FieldSelector, LabelSelector
+from dyninformer.threads import Deadline, Waiting
+from dyninformer.types import Key, Object
+from dyninformer.watching.failures import unanswered
+
+if TYPE_CHECKING:
+    from dyninformer.informer import SharedIndexInformer
+
+Patch: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Wait: TypeAlias = bool | float
+Query: TypeAlias = tuple[tuple[str, str], ...]
+
+FIELD_MANAGER: Final = "dyninformer"
+_PATIENCE: Final = 30.0  # seconds that wait=True waits
+_ANSWER_WITHIN: Final = 60.0
+_SHOWN: Final = 500  # characters of what a server says
+_PROPAGATIONS: Final = ("Background", "Foreground", "Orphan")
+_HOW: Final = "{name!r} with namespace=, or 'namespace/{name}'"
+_SECRETS: Final = GroupVersionResource("", "v1", "secrets")
+_QUOTED: Final = re.compile(r'Invalid value: ("(?:[^"\\]|\\.)*"|\S+)')
+_MANAGER: Final = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write of one object."""
+
+    verb: str
+    """``patch``, ``apply`` or ``delete``: what a message calls it."""
+    key: Key
+    body: Any
+    content_type: str = "application/json"
+    query: Query = ()
+    subresource: str = ""
+    patience: float | None = None
+    """Seconds to wait for the cache afterwards; None is not at all."""
+
+    @property
+    def method(self) -> str:
+        """What HTTP calls it."""
+        return "DELETE" if self.verb == "delete" else "PATCH"
+
+    def path(self, gvr: GroupVersionResource) -> str:
+        """Of the object, in the API."""
+        namespace, _, name = self.key.rpartition("/")
+        parts = ["apis", gvr.group] if gvr.group else ["api"]
+        parts.append(gvr.version)
+        if namespace:
+            parts += ["namespaces", namespace]
+        parts += [gvr.resource, name]
+        if self.subresource:
+            parts.append(self.subresource)
+        return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def patching(
+    key: Key, patch: object, *, field_manager: str | None, subresource: str, wait: Wait
+) -> Write:
+    """A merge patch or a JSON patch."""
+    if isinstance(patch, Mapping):
+        kind = "merge-patch"
+    elif isinstance(patch, list | tuple):
+        kind = "json-patch"
+    else:
+        raise TypeError(
+            f"the patch is {type(patch).__name__}: give a dict, which is merged into the object, "
+            "or a list, the operations of a JSON patch"
+        )
+    return Write(
+        "patch",
+        key,
+        patch,
+        f"application/{kind}+json",
+        (("fieldManager", field_manager or FIELD_MANAGER),),
+        subresource,
+        _patience(wait),
+    )
+
+
+def applying(
+    gvr: GroupVersionResource,
+    key: Key,
+    obj: Mapping[str, object],
+    *,
+    field_manager: str,
+    force: bool,
+    subresource: str,
+    wait: Wait,
+) -> Write:
+    """A server-side apply."""
+    if not field_manager or not isinstance(field_manager, str):
+        raise ValueError(f"field_manager is {field_manager!r}: give a name for what applies")
+    version = f"{gvr.group}/{gvr.version}" if gvr.group else gvr.version
+    named = obj.get("apiVersion", version)
+    if named != version:
+        raise ValueError(f"the object is of {named!r}, and the informer's resource is {gvr}")
+    if not obj.get("kind"):
+        raise ValueError(f"the object has no kind: give that of {gvr}")
+    namespace, _, name = key.rpartition("/")
+    given = obj["metadata"]
+    metadata = dict(given) if isinstance(given, Mapping) else {}
+    metadata["name"] = name
+    metadata.pop("managedFields", None)  # of an object that was read; it cannot be applied
+    if namespace:
+        metadata["namespace"] = namespace
+    return Write(
+        "apply",
+        key,
+        {**obj, "apiVersion": version, "metadata": metadata},
+        "application/apply-patch+yaml",  # JSON is YAML
+        (("fieldManager", field_manager), ("force", "true" if force else "false")),
+        subresource,
+        _patience(wait),
+    )
+
+
+def deleting(key: Key, *, propagation: str | None, uid: str | None, wait: Wait) -> Write:
+    """A deletion."""
+    if propagation is not None and propagation not in _PROPAGATIONS:
+        raise ValueError(f"propagation is {propagation!r}: give {', '.join(_PROPAGATIONS)}")
+    body: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if propagation is not None:
+        body["propagationPolicy"] = propagation
+    if uid is not None:
+        body["preconditions"] = {"uid": uid}
+    return Write("delete", key, body, patience=_patience(wait))
+
+
+def named_by(obj: object) -> tuple[str, str | None]:
+    """The name and the namespace that an object says it has."""
+    metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    if not isinstance(name, str) or not name:
+        raise ValueError("the object has no metadata.name: give a dict that has one")
+    return name, metadata.get("namespace") if isinstance(metadata, Mapping) else None
+
+
+def until_written(informer: SharedIndexInformer, write: Write) -> Waiting[Object]:
+    """Write, in the thread that carries this out; then wait for the cache if that was asked for."""
+    yield from until_possible(informer, write)
+    answer = send(informer, write)
+    if write.patience is not None:
+        yield from until_held(informer, write, answer)
+    return answer
+
+
+def until_possible(informer: SharedIndexInformer, write: Write) -> Waiting[None]:
+    """ValueError if no object can have the key, or if the cache never holds it."""
+    namespace, _, name = write.key.rpartition("/")
+    if not name:
+        raise ValueError("the name is empty: give that of the object")
+    if write.patience is not None:
+        informer.check_watched(namespace)
+        if informer.is_stopped():
+            raise StoppedError(
+                f"the informer of {informer.gvr} has stopped: leave wait out, or ask a running "
+                "factory for a new one"
+            )
+    yield from informer.key_rules.until_checked(write.key, _HOW, Deadline(_PATIENCE))
+
+
+def send(informer: SharedIndexInformer, write: Write) -> Object:
+    """Make a write, and give what the server answered."""
+    source = informer.runtime.source
+    client: Any = source.writes_client
+    try:
+        answer = client.request(
+            write.method,
+            write.path(informer.gvr),
+            body=write.body,
+            query_params=list(write.query),
+            content_type=write.content_type,
+            serialize=False,
+            _request_timeout=_ANSWER_WITHIN,
+        )
+    except DynInformerError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the official client has no root of its errors
+        failed = _failed(informer, write, error)
+    else:
+        found: Object = json.loads(answer.data)
+        return found
+    raise failed  # without the official client's error: it has the request's headers
+
+
+def until_held(informer: SharedIndexInformer, write: Write, answer: Object) -> Waiting[None]:
+    """Wait until the cache has what was written."""
+    if write.verb == "delete":
+        yield from _until_gone(informer, write, answer)
+        return
+    held = informer.store.get_by_key(write.key) is not None
+    if not held and not _selected(*informer.selectors, answer):
+        return  # neither selected before nor now: the cache is as it has to be
+    try:
+        yield from informer.until_seen(answer, write.patience, None)
+    except WaitTimeoutError as error:
+        raise WaitTimeoutError(
+            f"{_subject(informer, write)} is written, but {error}", None
+        ) from None
+
+
+def _until_gone(informer: SharedIndexInformer, write: Write, answer: Object) -> Waiting[None]:
+    """Wait until the object that was deleted is not in the cache any more."""
+    uid = _uid_of(answer)
+
+    def other(obj: Object) -> bool:
+        return bool(uid) and obj["metadata"].get("uid") != uid
+
+    namespace, _, name = write.key.rpartition("/")
+    deadline = Deadline(write.patience)
+    held = informer.store.get_by_key(write.key)
+    if held is None or other(held):
+        return
+    try:
+        yield from informer.until_met("delete", name, namespace or None, deadline.left)
+    except WaitTimeoutError as error:
+        last = error.last or {}
+        if last and other(last):
+            return
+        finalizers = last.get("metadata", {}).get("finalizers") or []
+        why = (
+            f"its finalizers {', '.join(map(str, finalizers))} keep it"
+            if finalizers
+            else "the cache has not seen the end of it"
+        )
+        raise WaitTimeoutError(
+            f"{_subject(informer, write)} is being deleted, but {why} after {write.patience} s",
+            error.last,
+        ) from None
+
+
+def _selected(label_selector: str, field_selector: str, obj: Object) -> bool:
+    """Whether the selectors of an informer select an object."""
+    metadata = obj.get("metadata", {})
+
+    def value_of(field: str) -> str:
+        found: Any = obj
+        for name in field.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        if found is None or isinstance(found, bool):
+            return "" if found is None else str(found).lower()
+        return str(found)
+
+    labels = LabelSelector.parse(label_selector).matches(metadata.get("labels") or {})
+    return labels and FieldSelector.parse(field_selector).matches(value_of)
+
+
+def _patience(wait: object) -> float | None:
+    if wait is True:
+        return _PATIENCE
+    if wait is False or wait is None:
+        return None
+    if not isinstance(wait, int | float):
+        raise TypeError(f"wait is {wait!r}: give True, or the seconds to wait at most")
+    if not wait >= 0:
+        raise ValueError(f"wait is {wait!r}: give True, or the seconds to wait at most")
+    return float(wait)
+
+
+def _uid_of(answer: Object) -> str:
+    """Of a deleted object: the answer is a Status that names it, or the object."""
+    details = answer.get("details") if answer.get("kind") == "Status" else answer.get("metadata")
+    return str(details.get("uid") or "") if isinstance(details, dict) else ""
+
+
+# -- what went wrong ------------------------------------------------------------------------
+
+
+def _failed(informer: SharedIndexInformer, write: Write, error: Exception) -> Exception:
+    code = getattr(error, "status", None)
+    if not isinstance(code, int):
+        source = informer.runtime.source
+        return unanswered(error, source.host, source.proxy, "asked", _ANSWER_WITHIN)
+    if not code:  # no answer: TLS, say
+        said = str(getattr(error, "reason", ""))[:_SHOWN]
+        return UnreachableError(f"cannot {write.verb} {_subject(informer, write)}: {said}")
+    return refused(informer.gvr, write, code, _status(getattr(error, "body", None)))
+
+
+def _status(body: object) -> Object:
+    """The Status of an answer, {} if it is something else."""
+    try:
+        found = json.loads(body) if isinstance(body, str | bytes) else body
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) and found.get("kind") == "Status" else {}
+
+
+def refused(gvr: GroupVersionResource, write: Write, code: int, status: Object) -> Exception:
+    """What to raise for an answer that is a refusal.
+
+    >>> write = Write("patch", "prod/shop", {})
+    >>> certificates = GroupVersionResource("cert-manager.io", "v1", "certificates")
+    >>> status = {"kind": "Status", "details": {"name": "shop"}}
+    >>> print(refused(certificates, write, 404, status))
+    cannot patch certificates.v1.cert-manager.io 'prod/shop': there is no such object
+    """
+    said = _said(gvr, str(status.get("message") or f"HTTP {code}"))
+    head = f"cannot {write.verb} {gvr} {write.key!r}"
+    if code == 401:
+        return WriteError(f"{head}: the credentials were refused. Renew them", code, status)
+    if code == 403:
+        who = said.split(" is forbidden: ", 1)[-1]
+        verbs = "patch, and create for what is new," if write.verb == "apply" else write.verb
+        resource = f"{gvr.resource}/{write.subresource}" if write.subresource else gvr.resource
+        advice = f"Give it {verbs} on {resource}" if " cannot " in who else ""
+        return ForbiddenError(f"{head}: forbidden ({who}). {advice}".rstrip(), code, status)
+    if code == 404:
+        return _not_found(gvr, write, head, status)
+    if code == 409:
+        return _conflict(head, code, status, said)
+    if code in (400, 422):
+        causes = tuple(
+            (str(each.get("field") or ""), _said(gvr, str(each.get("message") or "")))
+            for each in _causes(status)
+        )
+        told = "; ".join(f"{field}: {text}" for field, text in causes) or said
+        return InvalidError(
+            f"{head}: the server refuses it as invalid. {told}", code, status, causes
+        )
+    advice = "Try again later" if code == 429 or code >= 500 else ""
+    return WriteError(
+        f"{head}: the server answered {code} ({said}). {advice}".rstrip(), code, status
+    )
+
+
+def _not_found(gvr: GroupVersionResource, write: Write, head: str, status: Object) -> Exception:
+    details = status.get("details")
+    name = details.get("name") if isinstance(details, dict) else None
+    namespace, _, own = write.key.rpartition("/")
+    if name and name == namespace and name != own:
+        return ObjectNotFoundError(f"{head}: there is no namespace {name!r}")
+    if not name:
+        what = f"{gvr}, or no {write.subresource!r} of it" if write.subresource else str(gvr)
+        return UnknownResourceError(f"{head}: the server has no {what}, or none of that scope")
+    return ObjectNotFoundError(f"{head}: there is no such object")
+
+
+def _conflict(head: str, code: int, status: Object, said: str) -> Exception:
+    fields = []
+    for each in _causes(status):
+        found = _MANAGER.search(str(each.get("message")))
+        if each.get("reason") == "FieldManagerConflict" and found:
+            fields.append((str(each.get("field") or ""), found[1]))
+    if not fields:
+        return ConflictError(f"{head}: {said}. Read it again, and try again", code, status)
+    owned = ", ".join(f'{field} by "{manager}"' for field, manager in fields)
+    return ConflictError(
+        f"{head}: others own fields of it: {owned}. Leave these out, or pass force=True to take "
+        "them over",
+        code,
+        status,
+        tuple(fields),
+    )
+
+
+def _causes(status: Object) -> list[Object]:
+    details = status.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    return [each for each in causes or () if isinstance(each, dict)]
+
+
+def _said(gvr: GroupVersionResource, text: str) -> str:
+    """What the server says, to be shown; without what may be a secret."""
+    if (gvr.group, gvr.resource) == (_SECRETS.group, _SECRETS.resource):
+        text = _QUOTED.sub("Invalid value: (not shown)", text)
+    return " ".join(text.split())[:_SHOWN]
+
+
+def _subject(informer: SharedIndexInformer, write: Write) -> str:
+    return f"{informer.gvr} {write.key!r}"
