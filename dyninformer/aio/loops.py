@@ -60,6 +60,8 @@ class Loop(ABC):
     def __init__(self) -> None:
         self._acts: deque[Act] = deque()
         self._posted = False  # the loop was asked to run them
+        self._looks: deque[Act] = deque()
+        self._looking = False  # the loop was asked for those
         self._sharing = 1  # consumers that ran in the loop's last turn
         self._ran = 0  # in this one
         self._counts = False  # the loop was asked to begin another turn
@@ -82,6 +84,18 @@ class Loop(ABC):
             self._acts.clear()
             return False
         return True
+
+    def post_look(self, look: Act) -> None:
+        """Have the loop look at a condition, when it has time for that. Else as `post`.
+
+        What a thousand waits look for may take longer than is left between two changes. So they
+        have a slice, and then the rest of the program has as much: a wait that is not looked at
+        yet is not rung for again, and then sees several changes in one look.
+        """
+        self._looks.append(look)
+        if not self._looking:
+            self._looking = True
+            self.post(self._run_looks)
 
     @property
     @abstractmethod
@@ -137,6 +151,23 @@ class Loop(ABC):
     def _call_next(self, act: Act) -> None:
         """In the loop: once others had their turn."""
         self._call_soon(act)
+
+    def _call_later(self, delay: float, act: Act) -> None:
+        """In the loop: after so many seconds, if it can, or else once others had their turn."""
+        del delay
+        self._call_next(act)
+
+    def _run_looks(self) -> None:
+        until = time.monotonic() + SLICE
+        while self._looks:
+            self._looks.popleft()()
+            if time.monotonic() >= until:
+                self._call_later(SLICE, self._run_looks)
+                return
+        self._looking = False
+        if self._looks and not self._looking:  # posted meanwhile, and not asked for
+            self._looking = True
+            self._call_next(self._run_looks)
 
     def _count(self) -> None:
         self._counts = False
@@ -245,7 +276,7 @@ class _Wait(Generic[T]):
 
     def release(self) -> None:
         """From any thread, with any lock."""
-        self._loop.post(self._look)
+        self._loop.post_look(self._look)
 
     # -- in the loop ---------------------------------------------------------------------
 
@@ -380,6 +411,9 @@ class AsyncioLoop(Loop):
 
     def _call_next(self, act: Act) -> None:
         self.native.call_soon(act)
+
+    def _call_later(self, delay: float, act: Act) -> None:
+        self.native.call_later(delay, act)
 
 
 # -- trio, by itself or under anyio --------------------------------------------------------
