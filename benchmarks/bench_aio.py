@@ -85,7 +85,7 @@ async def measure(server: Server, waits: int, rate: int, seconds: float) -> None
         certificates = await factory.for_resource(CERTIFICATES)
         await factory.sync(60)
         certificates.informer.add_event_handler(on_event=counter.note)
-        tasks = [asyncio.create_task(counter.read(certificates))]
+        tasks: list[asyncio.Task[object]] = [asyncio.create_task(counter.read(certificates))]
         before = threading.active_count()
         for number in range(waits):
             namespace, name = place(number)

@@ -17,6 +17,7 @@ _PAGES = (
     "resources",
     "work",
     "paths",
+    "asyncio",
     "cli",
     "testing",
     "differences",

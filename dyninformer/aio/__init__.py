@@ -13,6 +13,7 @@ from dyninformer.aio.follow import Follower
 from dyninformer.aio.handlers import Registration
 from dyninformer.aio.informer import GenericInformer, SharedIndexInformer
 from dyninformer.aio.stream import EventStream
+from dyninformer.aio.work import WorkQueue
 
 __all__ = [
     "DynamicSharedInformerFactory",
@@ -22,5 +23,6 @@ __all__ = [
     "OpenInformer",
     "Registration",
     "SharedIndexInformer",
+    "WorkQueue",
     "open_informer",
 ]

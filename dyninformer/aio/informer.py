@@ -6,6 +6,7 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 from dyninformer import factory, informer
@@ -24,6 +25,11 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 from dyninformer.waiting import Condition, Written
 from dyninformer.watching.status import InformerStatus
+
+if TYPE_CHECKING:
+    from dyninformer.aio.work import WorkQueue
+    from dyninformer.work import RateLimited
+    from dyninformer.work.queue import EventKeys
 
 _log = logging.getLogger(__name__)
 
@@ -179,6 +185,22 @@ class SharedIndexInformer:
     def set_transform(self, transform: Transform | None) -> None:
         """Transform each object before it is held (S17), on a thread. Only before `start`."""
         self._core.set_transform(transform)
+
+    def work_queue(
+        self,
+        keys: EventKeys | None = None,
+        *,
+        workers: int = 1,
+        retry: RateLimited | None = None,
+        name: str | None = None,
+    ) -> WorkQueue:
+        """A queue of the keys that events bring, to work on and to try again: see `WorkQueue`.
+
+        ``keys(event)`` gives the keys of an event; without it, it is the key of its object.
+        """
+        from dyninformer.aio.work import WorkQueue  # noqa: PLC0415 - it is made of informers
+
+        return WorkQueue({self: keys}, workers=workers, retry=retry, name=name)
 
     async def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
         """Add indexes, also while running (S15). Their functions are called on a thread."""

@@ -132,17 +132,26 @@ class Loop(ABC):
     def cancels(self, error: BaseException) -> bool:
         """The error is how this loop ends the current task, and must reach it."""
 
-    async def carry_out(self, waiting: Waiting[T]) -> T:
-        """What `threads.waited` does in a thread. A cancellation ends the wait, and all of it."""
+    async def carry_out(
+        self, waiting: Waiting[T], unwanted: Callable[[T], object] | None = None
+    ) -> T:
+        """What `threads.waited` does in a thread. A cancellation ends the wait, and all of it.
+
+        ``unwanted`` gets a result that came in the moment of a cancellation.
+        """
         wait = _Wait(self, waiting)
         try:
             wait.begin()
             while not wait.over:
                 if not await wait.waiter.wait(wait.left):
                     wait.late()
-            return wait.result()
+        except BaseException:
+            if unwanted is not None and wait.over and not wait.failed:
+                unwanted(wait.result())
+            raise
         finally:
             wait.end()
+        return wait.result()
 
     @abstractmethod
     def _call_soon(self, act: Act) -> None:
@@ -256,6 +265,11 @@ class _Wait(Generic[T]):
         if self._pause is not None and self._pause.deadline.over:
             self._guarded(self._time_is_over)
 
+    @property
+    def failed(self) -> bool:
+        """It ended with an error."""
+        return self._error is not None
+
     def result(self) -> T:
         """What was waited for."""
         if self._error is not None:
@@ -360,10 +374,7 @@ class _AsyncioTask:
         self._task.cancel()
 
     def is_current(self) -> bool:
-        try:
-            return asyncio.current_task() is self._task
-        except RuntimeError:  # no loop runs here
-            return False
+        return current_task() is self._task
 
 
 class AsyncioLoop(Loop):
@@ -456,7 +467,7 @@ class _TrioTask:
         self._scope.cancel()
 
     def is_current(self) -> bool:
-        return _trio_task() is self._task
+        return current_task() is self._task
 
 
 class TrioLoop(Loop):
@@ -544,6 +555,17 @@ def _trio_task() -> object:
         return None
 
 
-async def carry_out(waiting: Waiting[T]) -> T:
+async def carry_out(waiting: Waiting[T], unwanted: Callable[[T], object] | None = None) -> T:
     """`Loop.carry_out`, in the loop that runs here."""
-    return await running().carry_out(waiting)
+    return await running().carry_out(waiting, unwanted)
+
+
+def current_task() -> object:
+    """The task that runs here, of whatever loop; None if none does."""
+    found = _trio_task()
+    if found is not None:
+        return found
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None

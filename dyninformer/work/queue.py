@@ -329,12 +329,17 @@ class WorkQueue:
         """
         return waited(self.until_closed(drain=drain, timeout=timeout))
 
-    def until_closed(self, *, drain: bool = False, timeout: float | None = None) -> Waiting[bool]:
-        """`close`, for a thread or a loop to carry out. Not for import."""
+    def until_closed(
+        self, *, drain: bool = False, timeout: float | None = None, has_item: bool | None = None
+    ) -> Waiting[bool]:
+        """`close`, for a thread or a loop to carry out. Not for import.
+
+        ``has_item`` says whether the caller has one; None, that its thread is looked at.
+        """
         crew = self._crew
         works = self._by_hand or (crew is not None and crew.works)
         self._shut(drain=drain and works)
-        if runs_for(self._owner) or self._has_item_here():
+        if runs_for(self._owner) or (self._has_item_here() if has_item is None else has_item):
             return not self._keys.at_work
         deadline = Deadline(timeout)
         if (yield Pause(self._rests, self._has_ended, deadline)):
@@ -566,7 +571,7 @@ class WorkQueue:
         try:
             while (item := waited(self.until_taken(None, crew))) is not None:
                 try:
-                    after = _checked(reconcile(item.key))
+                    after = checked_after(reconcile(item.key))
                 except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends no worker
                     self._failed(item._turn, error)  # noqa: SLF001 - two halves of one thing
                 else:
@@ -753,7 +758,7 @@ def _check_function(name: str, given: object) -> None:
         )
 
 
-def _checked(returned: object) -> float | None:
+def checked_after(returned: object) -> float | None:
     """What ``reconcile`` returned: when the work is to be done again."""
     if returned is None:
         return None

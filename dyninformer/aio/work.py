@@ -1,0 +1,261 @@
+"""The work queue, as an event loop uses it: the same keys and turns, awaited where they wait."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias
+
+from dyninformer import informer
+from dyninformer.aio.informer import GenericInformer, SharedIndexInformer, Shell
+from dyninformer.aio.loops import Loop, Task, carry_out, current_task, running
+from dyninformer.delivery.handlers import Handler, OnEvent, Registration
+from dyninformer.types import Key
+from dyninformer.work import RateLimited, WorkItem
+from dyninformer.work import WorkQueue as CoreQueue
+from dyninformer.work.keys import Turn
+from dyninformer.work.queue import EventKeys, checked_after
+
+Reconcile: TypeAlias = Callable[[Key], Awaitable[float | None] | float | None]
+AnyInformer: TypeAlias = SharedIndexInformer | GenericInformer
+Takers: TypeAlias = list[tuple[Turn, object]]
+
+_EXIT_SECONDS: Final = 5.0
+
+
+class WorkQueue:
+    """Keys to work on in an event loop, each once at a time, and tried again when that fails.
+
+    It is `dyninformer.WorkQueue`, with the same promises: `run` awaits ``reconcile(key)`` in
+    ``workers`` tasks, a loop of your own is an ``async for``. It is made, and used, in one loop;
+    there a function from events to keys runs as well. ``informer.work_queue()`` makes one of one
+    informer, `watch` adds others.
+
+    >>> import asyncio
+    >>> from dyninformer import aio
+    >>> from dyninformer.testing import ApiServer
+    >>> async def main(server: ApiServer) -> None:
+    ...     async with aio.open_informer("ns", client=server.client()) as namespaces:
+    ...         async with namespaces.informer.work_queue(workers=4) as queue:
+    ...             async for item in queue:
+    ...                 with item:  # the key is done at its end, or tried again if it raises
+    ...                     await asyncio.sleep(0)
+    ...                     if item.key == "default":
+    ...                         break
+    ...         print(item.key)
+    >>> with ApiServer() as server:
+    ...     asyncio.run(main(server))
+    default
+    """
+
+    def __init__(
+        self,
+        informers: Mapping[Any, EventKeys | None] | None = None,
+        *,
+        workers: int = 1,
+        retry: RateLimited | None = None,
+        name: str | None = None,
+    ) -> None:
+        """``informers`` says for each what it brings: None is the key of the object itself.
+
+        ``name`` is for logs, metrics and tasks; by default the first informer's resource.
+        """
+        self._loop = running()
+        self._core = CoreQueue(workers=workers, retry=retry, name=name)
+        self._takers: Takers = []  # the turns that were taken, and the tasks that have them
+        self._workers: list[Task] = []  # those of `run`
+        for each, keys in dict(informers or {}).items():
+            self.watch(each, keys)
+
+    @property
+    def name(self) -> str:
+        """Its name in logs, metrics and the names of tasks."""
+        return self._core.name
+
+    @property
+    def workers(self) -> int:
+        """How many tasks `run` has."""
+        return self._core.workers
+
+    def watch(self, informer: AnyInformer, keys: EventKeys | None = None) -> None:
+        """Have the events of one more informer bring keys, those of before among them.
+
+        ``keys(event)``, a plain function, gives the keys to work on: one, several, or None for
+        nothing. Without it each event brings the key of its object.
+        """
+        found = getattr(informer, "informer", informer)
+        if not isinstance(found, SharedIndexInformer):
+            raise TypeError(f"{informer!r} is no informer of dyninformer.aio")
+        fed: Any = _Fed(found._core, found._shell, self._loop)
+        self._core.watch(fed, keys)
+
+    # -- what is to be done --------------------------------------------------------------
+
+    def add(self, key: Key) -> None:
+        """Have a key worked on. Nothing if it waits already, or if the queue is closed."""
+        self._core.add(key)
+
+    def add_after(self, key: Key, delay: float) -> None:
+        """Have a key worked on after so many seconds; of several delays the first counts."""
+        self._core.add_after(key, delay)
+
+    def add_rate_limited(self, key: Key) -> float:
+        """Have a key worked on later, as after a failure. The seconds until then."""
+        return self._core.add_rate_limited(key)
+
+    def forget(self, key: Key) -> None:
+        """Count the failures of a key from the start again. It says nothing of its turns."""
+        self._core.forget(key)
+
+    def retries(self, key: Key) -> int:
+        """How often the key has failed since it was last done, or forgotten."""
+        return self._core.retries(key)
+
+    # -- work ----------------------------------------------------------------------------
+
+    async def run(self, reconcile: Reconcile) -> None:
+        """Work on the keys, in tasks of the queue's, until it is closed.
+
+        ``reconcile(key)``, a coroutine function or a plain one, returns None when the work is
+        done, or the seconds after which it is to be done again. What it raises is logged with the
+        key, and the key is tried again. Cancelled, this cancels its tasks: the keys that they are
+        at get another turn, and the queue stays as it is.
+        """
+        if not callable(reconcile):
+            raise TypeError(f"reconcile is {reconcile!r}: give a coroutine function")
+        if self._workers:
+            raise RuntimeError(f"the work queue {self.name} runs already")
+        self._core._by_hand = True  # there is who takes what is to be drained
+        loop, waiter = running(), running().waiter()
+        left = self.workers
+
+        def ended() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                self._workers = []
+                waiter.wake()
+
+        for number in range(1, self.workers + 1):
+            name = f"dyninformer work {self.name} {number}"
+            self._workers.append(loop.spawn(name, partial(self._serve, loop, reconcile), ended))
+        try:
+            await waiter.wait(None)
+        except BaseException:
+            for each in self._workers:
+                each.cancel()
+            raise
+
+    async def take(self, timeout: float | None = None) -> WorkItem | None:
+        """The next key's item; None at the timeout, or when the queue is closed and empty.
+
+        Use it in a ``with``: see `dyninformer.WorkItem`.
+        """
+        self._core._by_hand = True
+        return await self._take(timeout)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> WorkItem:
+        """The next key's item; waits for it. Several tasks may iterate at a time."""
+        item = await self.take()
+        if item is None:
+            raise StopAsyncIteration
+        return item
+
+    # -- the end -------------------------------------------------------------------------
+
+    async def close(self, *, drain: bool = False, timeout: float | None = None) -> bool:
+        """End it: nothing is added any more, and the work under way is waited for.
+
+        What waits is dropped, or with ``drain`` worked on first; what is due later is dropped, and
+        what fails from now on is not tried again. True if all has ended; False at the timeout,
+        when what is left to drain is dropped. A task that has an item waits for nothing.
+        Idempotent.
+        """
+        return await carry_out(
+            self._core.until_closed(drain=drain, timeout=timeout, has_item=self._has_item_here())
+        )
+
+    @property
+    def closed(self) -> bool:
+        """Nothing is added any more: it was closed, or all its informers have stopped."""
+        return self._core.closed
+
+    @property
+    def depth(self) -> int:
+        """How many keys wait for their turn, without those that are due later."""
+        return self._core.depth
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        cancelled = error is not None and not isinstance(error, Exception)
+        await self.close(timeout=0 if cancelled else _EXIT_SECONDS)
+
+    def __repr__(self) -> str:
+        return f"<aio.{repr(self._core).removeprefix('<')}"
+
+    # -- inside --------------------------------------------------------------------------
+
+    async def _take(self, timeout: float | None = None) -> WorkItem | None:
+        item = await carry_out(self._core.until_taken(timeout), self._put_back)
+        if item is not None:
+            lasts = self._core._keys.lasts
+            self._takers = [each for each in self._takers if lasts(each[0])]
+            self._takers.append((item._turn, current_task()))  # an item that is lost is noticed
+        return item
+
+    def _put_back(self, item: WorkItem | None) -> None:
+        """It was cancelled in the moment in which it was given a key."""
+        if item is not None:
+            self._core._put_back(item._turn)
+
+    def _has_item_here(self) -> bool:
+        """The current task has an item that is not done: it must not wait for itself."""
+        here, lasts = current_task(), self._core._keys.lasts
+        return any(task is here and lasts(turn) for turn, task in self._takers)
+
+    async def _serve(self, loop: Loop, reconcile: Reconcile) -> None:
+        """A worker's task: until the queue is closed."""
+        await loop.turn()  # never before all of them are there
+        while (item := await self._take()) is not None:
+            try:
+                returned = reconcile(item.key)
+                after = await returned if inspect.isawaitable(returned) else returned
+                after = checked_after(after)
+            except BaseException as error:
+                over = GeneratorExit, KeyboardInterrupt, SystemExit
+                if isinstance(error, over) or loop.cancels(error):
+                    self._core._put_back(item._turn)
+                    raise
+                self._core._failed(item._turn, error)
+            else:
+                self._core._finish(item._turn, after)
+            await loop.turn()
+
+
+class _Fed:
+    """An informer as the queue sees it, whose handlers the loop calls."""
+
+    def __init__(self, core: informer.SharedIndexInformer, shell: Shell, loop: Loop) -> None:
+        self._shell = shell
+        self._loop = loop
+        self._core = core
+        self.gvr = core.gvr
+        self.runtime = core.runtime
+        self.is_stopped = core.is_stopped
+
+    def add_event_handler(self, *, on_event: OnEvent) -> Registration:
+        """On the loop."""
+        handler = Handler(on_event=on_event, coroutines=True)
+        return self._shell.add(self._core, handler, self._loop)
