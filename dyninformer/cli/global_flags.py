@@ -45,6 +45,13 @@ def duration(text: str | float) -> float:
         raise typer.BadParameter(str(error)) from None
 
 
+def _level(text: str | int) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no level: give a number, as in -v 6") from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class GlobalFlags:
     """What they were given."""
@@ -152,6 +159,7 @@ class GlobalFlags:
             "--v",
             metavar="LEVEL",
             help="6 shows each request on stderr, 7 and more its headers; never a token.",
+            parser=_level,
         ),
     ] = 0
 

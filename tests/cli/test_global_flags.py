@@ -159,6 +159,8 @@ def test_requests_are_shown_with_their_status_and_time(config: Path) -> None:
     assert "/apis/cert-manager.io/v1/certificates?limit=500 200 OK in " in said[-1]
     assert "headers" not in result.stderr
     assert run("get", "cert", "-A", "-v", "5").stderr == ""
+    wrong = run("get", "cert", "-v", "much")
+    assert (wrong.exit_code, "'much' is no level" in wrong.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("words", ASKING, ids=" ".join)
