@@ -93,14 +93,19 @@ async def measure(server: Server, waits: int, rate: int, seconds: float) -> None
             tasks.append(asyncio.create_task(wait))
         ticking = asyncio.create_task(lag(ends))
         total = int(rate * seconds)
-        begun = time.perf_counter()
+        begun, cpu = time.perf_counter(), time.process_time()
         await asyncio.to_thread(partial(server.order, updates=total, rate=rate))
         while counter.streamed < total:
             await asyncio.sleep(0.01)
-        took = time.perf_counter() - begun
+        took, cpu = time.perf_counter() - begun, time.process_time() - cpu
         ends.set()
         found = await ticking
         threads = threading.active_count() - before
+        begun = time.perf_counter()
+        last = tasks.pop()
+        last.cancel()
+        await asyncio.wait([last])
+        one = time.perf_counter() - begun
         begun = time.perf_counter()
         for task in tasks:
             task.cancel()
@@ -111,9 +116,11 @@ async def measure(server: Server, waits: int, rate: int, seconds: float) -> None
         begun = time.perf_counter()
     ended = time.perf_counter() - begun
     print(shown(f"beside {waits:,} waits and {total / took:,.0f} events/s", found))
-    print(f"\n| | ms |\n|---|--:|\n| {waits + 1:,} tasks are cancelled | {cancelled * 1000:.0f} |")
+    print(f"\n| | ms |\n|---|--:|\n| a wait is cancelled | {one * 1000:.1f} |")
+    print(f"| {waits:,} others are | {cancelled * 1000:.0f} |")
     print(f"| the factory is left | {ended * 1000:.0f} |")
-    print(f"\nThreads for the waits, the stream and the handler: {max(0, threads - 1)}.")
+    print(f"\nCPU for each event, all of it: {cpu / total * 1e6:.0f} µs.")
+    print(f"Threads for the waits, the stream and the handler: {max(0, threads - 1)}.")
 
 
 def main() -> None:
