@@ -45,6 +45,20 @@ def test_the_benchmark_of_get_runs() -> None:
     assert len([line for line in done.stdout.splitlines() if line.startswith("| 200, ")]) == 3
 
 
+def test_the_benchmark_of_event_loops_runs_and_needs_no_thread_for_a_wait() -> None:
+    """A small run prints every figure."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.bench_aio", "20", "1000", "0.1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n| ") >= 5
+    assert "Threads for the waits, the stream and the handler: 0." in done.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "limit"),
     [
