@@ -175,6 +175,9 @@ EXPECTED_IN_A_PROGRAM = (
     "page_size is ",
     "wait_for(..., name=",  # the command knows the namespace
     "as the event loop that called it has ended",
+    "a GroupVersionResource",  # of arguments of the wrong type
+    "a mapping from GroupVersionResources",
+    "GroupVersionResource(x), or a name",
 )
 """What the command gives no occasion for."""
 UNDER_THE_COMMAND = {
