@@ -670,10 +670,12 @@ def test_s23_a_storm_of_interrupts_loses_no_key(monkeypatch: pytest.MonkeyPatch)
     logging.getLogger("dyninformer.work").setLevel(logging.CRITICAL)
     thread = threading.Thread(target=storm)
     try:
+        try:
+            thread.start()
+        except KeyboardInterrupt:
+            caught += 1
         while caught < 300:
             try:
-                if not thread.is_alive() and not over.is_set():
-                    thread.start()
                 while True:
                     queue.add(f"k{added}")
                     added += 1
