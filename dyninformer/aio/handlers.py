@@ -110,7 +110,7 @@ class HandlerTask:
                 tell(step, gvr, codec, stopped)  # it notes what to call
                 if self._calls:
                     await self._call_noted()
-            except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends no handler
+            except BaseException as error:  # noqa: BLE001 - `_failed` tells which end the task
                 self._failed(step, error)
             self._calls.clear()
             queue.advance()

@@ -267,6 +267,7 @@ class WorkQueue:
 
     def forget(self, key: Key) -> None:
         """Count the failures of a key from the start again. It says nothing of its turns."""
+        checked_key(key)
         with self._lock:
             self._keys.forget(key)
 
