@@ -36,7 +36,7 @@ def reconcile(item: WorkItem, certificates: OpenInformer) -> None:
 
 def main() -> None:
     """Work until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Work on certificates until they are ready.")
     parser.add_argument("--namespace", help="one namespace instead of all")
     parser.add_argument("--seconds", type=float, help="how long to work")
     arguments = parser.parse_args()
