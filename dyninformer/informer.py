@@ -349,7 +349,7 @@ class SharedIndexInformer:
         that the informer's selectors leave out is not waited for. Refusals are `ForbiddenError`,
         `ObjectNotFoundError`, `ConflictError`, `InvalidError`, or another `WriteError`.
         """
-        key = self.key_rules.key_of(name, namespace)
+        key = self.key_rules.checked_key(name, namespace)
         asked = patching(key, patch, field_manager=field_manager, subresource="", wait=wait)
         return waited(until_written(self, asked))
 
@@ -363,7 +363,7 @@ class SharedIndexInformer:
         wait: Wait = False,
     ) -> Object:
         """`patch` of the status subresource: ``{"status": {...}}``."""
-        key = self.key_rules.key_of(name, namespace)
+        key = self.key_rules.checked_key(name, namespace)
         asked = patching(key, patch, field_manager=field_manager, subresource="status", wait=wait)
         return waited(until_written(self, asked))
 
@@ -383,7 +383,7 @@ class SharedIndexInformer:
         """
         asked = applying(
             self.gvr,
-            self.key_rules.key_of(*named_by(obj)),
+            self.key_rules.checked_key(*named_by(obj)),
             obj,
             field_manager=field_manager,
             force=force,
@@ -407,7 +407,7 @@ class SharedIndexInformer:
         it is deleted. ``wait`` waits until it is gone from the cache, as in `patch`;
         WaitTimeoutError names the finalizers that keep it.
         """
-        key = self.key_rules.key_of(name, namespace)
+        key = self.key_rules.checked_key(name, namespace)
         asked = deleting(key, propagation=propagation, uid=uid, wait=wait)
         return waited(until_written(self, asked))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import quote
 
+from dyninformer.checked import checked_flag, checked_name, checked_text
 from dyninformer.errors import (
     ConflictError,
     DynInformerError,
@@ -95,7 +96,7 @@ def patching(
         key,
         patch,
         f"application/{kind}+json",
-        (("fieldManager", field_manager or FIELD_MANAGER),),
+        (("fieldManager", _manager(field_manager or FIELD_MANAGER)),),
         subresource,
         _patience(wait),
     )
@@ -112,8 +113,9 @@ def applying(
     wait: Wait,
 ) -> Write:
     """A server-side apply."""
-    if not field_manager or not isinstance(field_manager, str):
-        raise ValueError(f"field_manager is {field_manager!r}: give a name for what applies")
+    manager = _manager(field_manager)
+    checked_flag("force", force)
+    checked_text("subresource", subresource, "its name, such as 'status'")
     version = f"{gvr.group}/{gvr.version}" if gvr.group else gvr.version
     named = obj.get("apiVersion", version)
     if named != version:
@@ -132,7 +134,7 @@ def applying(
         key,
         {**obj, "apiVersion": version, "metadata": metadata},
         "application/apply-patch+yaml",  # JSON is YAML
-        (("fieldManager", field_manager), ("force", "true" if force else "false")),
+        (("fieldManager", manager), ("force", "true" if force else "false")),
         subresource,
         _patience(wait),
     )
@@ -146,7 +148,7 @@ def deleting(key: Key, *, propagation: str | None, uid: str | None, wait: Wait) 
     if propagation is not None:
         body["propagationPolicy"] = propagation
     if uid is not None:
-        body["preconditions"] = {"uid": uid}
+        body["preconditions"] = {"uid": checked_text("uid", uid, "the object's, a text")}
     return Write("delete", key, body, patience=_patience(wait))
 
 
@@ -267,6 +269,10 @@ def _selected(label_selector: str, field_selector: str, obj: Object) -> bool:
 
     labels = LabelSelector.parse(label_selector).matches(metadata.get("labels") or {})
     return labels and FieldSelector.parse(field_selector).matches(value_of)
+
+
+def _manager(name: object) -> str:
+    return checked_name("field_manager", name, "a name for what writes")
 
 
 def _patience(wait: object) -> float | None:

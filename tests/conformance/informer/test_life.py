@@ -174,9 +174,7 @@ def interrupt(unmeasured: None) -> Iterator[Callable[[str], None]]:
 WAITS: dict[str, Callable[[DynamicSharedInformerFactory, GenericInformer, Any], object]] = {
     "__next__": lambda factory, found, handler: next(found.informer.events()),
     "wait_for_version": lambda factory, found, handler: found.informer.wait_for_version("9" * 15),
-    "wait_for": lambda factory, found, handler: found.informer.wait_for(
-        "create", name="never", namespace="default"
-    ),
+    "wait_for": lambda factory, found, handler: found.informer.wait_for("create", name="never"),
     "wait_for_sync": lambda factory, found, handler: handler.wait_for_sync(),
     "wait": lambda factory, found, handler: factory.wait(),
 }
