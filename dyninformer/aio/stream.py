@@ -9,6 +9,7 @@ from typing import Self
 from dyninformer.aio.loops import Loop, Slices, Waiter, running
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.queue import HandlerQueue
+from dyninformer.delivery.stream import Subscription
 from dyninformer.store.decide import Delta
 from dyninformer.store.store import Store
 from dyninformer.threads import Deadline
@@ -62,7 +63,7 @@ class Knock:
             self._waiter.wake()
 
 
-class EventStream:
+class EventStream(Subscription):
     """The events of one informer, from the moment that it was asked for.
 
     Iterate over it with ``async for``; nothing is behind it, and it holds what you have not yet
@@ -91,15 +92,7 @@ class EventStream:
         forget: Callable[[], None],
         idle_timeout: float | None,
     ) -> None:
-        """``forget`` is called by a finalizer: it must take no lock, and wait for nobody."""
-        self._store = store
-        self._queue = queue
-        self._close = close
-        self._forget = forget
-        self.idle_timeout = idle_timeout
-        """Seconds without an event after which it ends, None is never; may be set in between."""
-        self._given = False  # the queue's head was returned to the caller
-        self._waits = False  # a task is in `_step`
+        super().__init__(store, queue, close, forget, idle_timeout)
         self._slices: Slices | None = None
         self._loop: Loop | None = None  # in which it was last read
         self._knock = Knock()
@@ -161,20 +154,6 @@ class EventStream:
                 return None
         return None
 
-    @property
-    def closed(self) -> bool:
-        """Whether it has ended: there will be no more events."""
-        return self._queue.closed
-
-    @property
-    def backlog(self) -> int:
-        """The number of events that have come and were not yet taken."""
-        return self._queue.backlog - self._given
-
-    def close(self) -> None:
-        """End it. Idempotent. A task that waits for an event sees the end at once."""
-        self._close()
-
     async def __aenter__(self) -> Self:
         return self
 
@@ -185,12 +164,6 @@ class EventStream:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        """Runs anywhere: in the middle of ``publish`` to this very stream, say."""
-        if not self._queue.closed:
-            self._queue.closed = True
-            self._forget()
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"backlog={self.backlog}"

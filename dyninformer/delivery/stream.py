@@ -23,7 +23,52 @@ def checked_idle_timeout(seconds: float | None) -> float | None:
     return seconds
 
 
-class EventStream:
+class Subscription:
+    """A queue of events that somebody reads, be it a thread or a task of a loop.
+
+    Not for import: `EventStream` is one.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        queue: HandlerQueue,
+        close: Callable[[], None],
+        forget: Callable[[], None],
+        idle_timeout: float | None,
+    ) -> None:
+        """``forget`` is called by a finalizer: it must take no lock, and wait for nobody."""
+        self._store = store
+        self._queue = queue
+        self._close = close
+        self._forget = forget
+        self.idle_timeout = idle_timeout
+        """Seconds without an event after which it ends, None is never; may be set in between."""
+        self._given = False  # the queue's head was returned to the caller
+        self._waits = False  # somebody waits for the next one
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended: there will be no more events."""
+        return self._queue.closed
+
+    @property
+    def backlog(self) -> int:
+        """The number of events that have come and were not yet taken."""
+        return self._queue.backlog - self._given
+
+    def close(self) -> None:
+        """End it. Idempotent. Whoever waits for an event sees the end at once."""
+        self._close()
+
+    def __del__(self) -> None:
+        """Runs anywhere: in the middle of ``publish`` to this very stream, say."""
+        if not self._queue.closed:
+            self._queue.closed = True
+            self._forget()
+
+
+class EventStream(Subscription):
     """The events of one informer, from the moment that it was asked for.
 
     Iterate over it; no thread is behind it, and it holds what you have not yet taken. It ends
@@ -42,24 +87,6 @@ class EventStream:
 
     # No method here makes a call between ``_given = True`` and returning the event: Python looks
     # for interrupts after calls, and one that came there would lose the event.
-
-    def __init__(
-        self,
-        store: Store,
-        queue: HandlerQueue,
-        close: Callable[[], None],
-        forget: Callable[[], None],
-        idle_timeout: float | None,
-    ) -> None:
-        """``forget`` is called by a finalizer: it must take no lock, and wait for nobody."""
-        self._store = store
-        self._queue = queue
-        self._close = close
-        self._forget = forget
-        self.idle_timeout = idle_timeout
-        """Seconds without an event after which it ends, None is never; may be set in between."""
-        self._given = False  # the queue's head was returned to the caller
-        self._waits = False  # a thread is in `_step`
 
     def __iter__(self) -> Self:
         return self
@@ -114,20 +141,6 @@ class EventStream:
                 return None
         return None
 
-    @property
-    def closed(self) -> bool:
-        """Whether it has ended: there will be no more events."""
-        return self._queue.closed
-
-    @property
-    def backlog(self) -> int:
-        """The number of events that have come and were not yet taken."""
-        return self._queue.backlog - self._given
-
-    def close(self) -> None:
-        """End it. Idempotent. A thread that waits for an event sees the end at once."""
-        self._close()
-
     def __enter__(self) -> Self:
         return self
 
@@ -138,12 +151,6 @@ class EventStream:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        """Runs anywhere: in the middle of ``publish`` to this very stream, say."""
-        if not self._queue.closed:
-            self._queue.closed = True
-            self._forget()
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"backlog={self.backlog}"

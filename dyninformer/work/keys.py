@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from dyninformer.checked import checked_number
 from dyninformer.types import Key, Keys
 
 Since: TypeAlias = dict[Key, float]
@@ -327,11 +328,10 @@ def seconds(what: str, value: object) -> float:
     Traceback (most recent call last):
     ValueError: delay is -1: give a number of seconds from 0 on
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{what} is {value!r}: give a number of seconds")
-    if not 0 <= value < math.inf:  # NaN, too
+    number = checked_number(what, value, "a number of seconds")
+    if not 0 <= number < math.inf:  # NaN, too
         raise ValueError(f"{what} is {value!r}: give a number of seconds from 0 on")
-    return float(value)
+    return float(number)
 
 
 def whole(what: str, value: object) -> int:
