@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dyninformer.work import RateLimited
     from dyninformer.work.queue import EventKeys
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Shell:
@@ -177,8 +177,8 @@ class SharedIndexInformer:
         def tell(error: Exception) -> None:
             try:
                 handler(error)
-            except Exception:  # noqa: BLE001 - the informer goes on
-                _log.exception("the watch error handler of %s failed", self.gvr)
+            except Exception:
+                _logger.exception("the watch error handler of %s failed", self.gvr)
 
         self._core.set_watch_error_handler(lambda error: loop.post(partial(tell, error)))
 

@@ -411,7 +411,9 @@ def test_a_handler_whose_loop_has_ended_is_removed_and_logged_once(
         maps = await made.for_resource(MAPS, field_selector=OURS)
         await made.sync(PATIENCE)
         handlers.append(maps.informer.add_event_handler(on_add=lambda obj: None, name="left"))
-        await asyncio.sleep(0.01)  # its task has begun
+        await eventually(
+            lambda: any(each.get_name().endswith("handler left") for each in asyncio.all_tasks())
+        )
 
     async def finish() -> None:
         maps = await made.for_resource(MAPS)
