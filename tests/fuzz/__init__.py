@@ -1,0 +1,1 @@
+"""Bytes that nobody meant, against whatever reads bytes of others."""
