@@ -1,0 +1,861 @@
+"""The bugs: what somebody might write by mistake who knows informers, and which tests object.
+
+Each is one line, or a few where the line alone could be several. When the code moves on, the
+bug is planted anew in what it has become: `test_bugs` sees to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Bug:
+    """Text that is in a file of the package once, what stands there instead, and who objects."""
+
+    name: str
+    file: str
+    """Below ``dyninformer/``."""
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    """Files of tests, or single ones, below ``tests/``; they are run in this order."""
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Bugs of one file, and who objects to them unless they say otherwise."""
+
+    file: str
+    tests: tuple[str, ...]
+
+    def bug(self, name: str, old: str, new: str, *tests: str) -> Bug:
+        return Bug(name, self.file, old, new, tests or self.tests)
+
+
+_PROTOCOL = _Room(
+    "watching/protocol.py",
+    ("watching/test_protocol.py", "watching/test_missing.py", "watching/test_session.py"),
+)
+_STATES = _Room("watching/states.py", ("watching/test_protocol.py",))
+_BACKOFF = _Room("watching/backoff.py", ("watching/test_backoff.py", "watching/test_protocol.py"))
+_MISSING = _Room("watching/missing.py", ("watching/test_missing.py",))
+_DECODE = _Room("watching/decode.py", ("watching/test_decode.py",))
+_SESSION = _Room("watching/session.py", ("watching/test_session.py",))
+_REFLECTOR = _Room("watching/reflector.py", ("watching/test_reflector.py",))
+
+_DECIDE = _Room("store/decide.py", ("store/test_decide.py", "store/test_store.py"))
+_RELIST = _Room(
+    "store/relist.py", ("store/test_relist.py", "store/test_store.py", "store/test_indexes.py")
+)
+_STORE = _Room("store/store.py", ("store/test_store.py", "store/test_indexes.py"))
+_INDEXES = _Room("store/indexes.py", ("store/test_indexes.py",))
+
+_DISPATCH = _Room("delivery/dispatch.py", ("delivery/test_dispatch.py", "delivery/test_stream.py"))
+_QUEUE = _Room("delivery/queue.py", ("delivery/test_queue.py", "delivery/test_dispatch.py"))
+_HANDLERS = _Room("delivery/handlers.py", ("delivery/test_handlers.py",))
+_WORKER = _Room("delivery/worker.py", ("delivery/test_worker.py",))
+_EVENTS = _Room(
+    "delivery/events.py",
+    ("delivery/test_events.py", "delivery/test_queue.py", "delivery/test_dispatch.py"),
+)
+_STREAM = _Room("delivery/stream.py", ("delivery/test_stream.py",))
+
+_FOLLOW = _Room("follow.py", ("test_follow.py",))
+_FACTORY = _Room("factory.py", ("test_factory.py", "test_follow.py"))
+_LOOKUP = _Room("discovery/lookup.py", ("discovery/test_lookup.py",))
+_CATALOG = _Room("discovery/catalog.py", ("discovery/test_catalog.py", "discovery/test_lookup.py"))
+_CLIENT = _Room("discovery/discovery_client.py", ("discovery/test_lookup.py",))
+_SELECTORS = _Room("selectors.py", ("test_selectors.py",))
+_KEYS = _Room("work/keys.py", ("work/test_keys.py",))
+_WAITING = _Room("waiting.py", ("test_waiting.py",))
+_PATHS = _Room("jsonpath/indexing.py", ("jsonpath/test_indexing.py",))
+_COMPARED = _Room("jsonpath/comparisons.py", ("jsonpath/test_comparisons.py",))
+
+
+def _protocol() -> Iterable[Bug]:
+    yield _PROTOCOL.bug(
+        "a paged list is watched from its last page's version",
+        "version = state.version or end.version",
+        "version = end.version or state.version",
+    )
+    yield _PROTOCOL.bug(
+        "after a 410 the same version is resumed from",
+        'memory = memory.reread("expired", plan)',
+        "memory = memory.plan(plan)",
+    )
+    yield _PROTOCOL.bug(
+        "what a server asks to wait is ignored",
+        "memory.health.backoff.delay(random, retry_after)",
+        "memory.health.backoff.delay(random)",
+    )
+    yield _PROTOCOL.bug(
+        "a 401 waits instead of reading the credentials anew",
+        "if refusal.status.code == 401 and not",
+        "if refusal.status.code == 407 and not",
+    )
+    yield _PROTOCOL.bug(
+        "credentials are read anew for ever after one 401",
+        "return replace(memory, health=replace(memory.health, unauthorized=False))",
+        "return memory",
+    )
+    yield _PROTOCOL.bug(
+        "one look at discovery proves that a resource is gone",
+        "if since is not None and now - since >= _SEEN_TWICE_WITHIN:",
+        "if since is None or now - since >= _SEEN_TWICE_WITHIN:",
+    )
+    yield _PROTOCOL.bug(
+        "the continue token is forgotten",
+        "Ask(ListPage(end.continue_, limited=",
+        'Ask(ListPage("", limited=',
+    )
+    yield _PROTOCOL.bug(
+        "an expired continue token leads to pages again",
+        "return _proceed(state.memory.plan(Plan.WHOLE), now, random)",
+        "return _proceed(state.memory.plan(Plan.PAGED), now, random)",
+    )
+    yield _PROTOCOL.bug(
+        "a 410 right after a paged list leads to another one",
+        "plan = Plan.WHOLE if listed is Plan.PAGED else Plan.STREAM",
+        "plan = Plan.PAGED if listed is Plan.PAGED else Plan.STREAM",
+    )
+    yield _PROTOCOL.bug(
+        "that streaming lists are refused is not remembered",
+        "replace(memory.next_read, streams=False)",
+        "replace(memory.next_read, plan=Plan.PAGED)",
+    )
+    yield _PROTOCOL.bug(
+        "a third cut is needed before an ordinary list", "if cuts >= 2:", "if cuts >= 3:"
+    )
+    yield _PROTOCOL.bug(
+        "what a cut streaming list brought is kept for the next",
+        "return isinstance(after, Streaming | Listing) and continued",
+        "return isinstance(after, Streaming | Listing | BackingOff) and continued",
+    )
+    yield _PROTOCOL.bug(
+        "a list older than what is held is taken at once",
+        "return not memory.next_read.went_back and",
+        "return memory.next_read.went_back and",
+    )
+    yield _PROTOCOL.bug(
+        "a restored cluster's older list is never taken",
+        "return not memory.next_read.went_back and versions.older(version, memory.version)",
+        "return versions.older(version, memory.version)",
+    )
+    yield _PROTOCOL.bug(
+        "no look at the server after a lost connection",
+        "memory = _remember_end(state, now).doubt()",
+        "memory = _remember_end(state, now)",
+    )
+    yield _PROTOCOL.bug(
+        "no look at the server after a stream without a line",
+        "    if not state.lines:\n        memory = memory.doubt()",
+        "    if state.lines:\n        memory = memory.doubt()",
+    )
+    yield _PROTOCOL.bug(
+        "the watch after a look begins behind the last change",
+        "return str(int(replay.expected.version) - 1)",
+        "return replay.expected.version",
+    )
+    yield _PROTOCOL.bug(
+        "another past is taken for ours if it is as long",
+        "elif versions.number(version) is not None and not _same_moment(state, version):",
+        "elif versions.number(version) is None and not _same_moment(state, version):",
+    )
+    yield _PROTOCOL.bug(
+        "the end of a watch at its timeout counts as early",
+        "lasted >= state.timeout - _NEAR_THE_END",
+        "lasted >= state.timeout + _NEAR_THE_END",
+    )
+    yield _PROTOCOL.bug(
+        "a stream that ends at once is no failure",
+        "if lasted < _AT_ONCE and not state.advanced:",
+        "if lasted < 0 and not state.advanced:",
+    )
+    yield _PROTOCOL.bug(
+        "each early end leads to a list",
+        "if blind and now - memory.next_read.listed_early_at >= _LISTED_EARLY_EVERY:",
+        "if blind:",
+    )
+    yield _PROTOCOL.bug(
+        "a changed schema is not listed",
+        "if memory.position.current and memory.crd_changed:",
+        "if not memory.position.current and memory.crd_changed:",
+    )
+    yield _PROTOCOL.bug(
+        "the CRD's generation is taken at the end of a list",
+        "            generation=state.generation,",
+        "            generation=memory.crd.generation,",
+    )
+    yield _PROTOCOL.bug(
+        "a broken frame is asked for again and again",
+        "again = memory.position.broken_from == memory.version",
+        "again = memory.position.broken_from == memory.version == ''",
+    )
+    yield _PROTOCOL.bug(
+        "an ERROR in the stream is watched on from",
+        'return _back_off(memory.reread("error"), reasons',
+        "return _back_off(memory, reasons",
+    )
+    yield _PROTOCOL.bug(
+        "a stream that brought events counts as a barren request",
+        "budget=memory.health.budget.refund(state.asked)",
+        "budget=memory.health.budget",
+    )
+    yield _PROTOCOL.bug(
+        "a quiet watch is cut after a minute",
+        "return min(state.timeout, _LONGEST_WATCH) + _GRACE",
+        "return ANSWER_WITHIN",
+    )
+    yield _PROTOCOL.bug(
+        "news of the CRD do not end a wait for it",
+        "if isinstance(state, BackingOff) and state.wakes:",
+        "if isinstance(state, BackingOff) and not state.wakes:",
+    )
+    yield _PROTOCOL.bug(
+        "a resource that is gone keeps its objects",
+        "    if before.version:\n        effects = (Clear(), *effects)",
+        "    if not before.version:\n        effects = (Clear(), *effects)",
+    )
+    yield _PROTOCOL.bug(
+        "every relist tells initial events", "Swap(first=not before.synced", "Swap(first=True"
+    )
+    yield _PROTOCOL.bug(
+        "a crash leaves half a new state behind",
+        "    return after, (Discard(), *effects)",
+        "    return after, effects",
+    )
+    yield _PROTOCOL.bug(
+        "a bookmark in a watch goes back to an older version",
+        'if version in ("", state.version) or versions.older(version, state.version):',
+        'if version in ("", state.version):',
+    )
+    yield _STATES.bug(
+        "the backoff is forgotten with each connection",
+        'return replace(self, alive_since=alive, reason="",',
+        'return replace(self, backoff=NO_FAILURE, alive_since=alive, reason="",',
+    )
+    yield _STATES.bug(
+        "the backoff is never forgotten",
+        "now - self.alive_since >= STEADY_AFTER",
+        "now - self.alive_since >= 1000 * STEADY_AFTER",
+    )
+    yield _STATES.bug(
+        "Expired without a code is no expiry",
+        'return self.code == 410 or self.reason in ("Expired", "Gone")',
+        "return self.code == 410",
+    )
+    yield _STATES.bug(
+        "requests are not counted",
+        "return replace(self, health=self.health.spend(now))",
+        "return self",
+    )
+    yield _STATES.bug(
+        "a transform that always fails syncs an empty cache",
+        "return self.failed > allowed or 0 < self.failed == self.objects",
+        "return self.failed > self.objects",
+    )
+    yield _BACKOFF.bug(
+        "what a server asks to wait has no bound",
+        "asked = min(max(0.0, retry_after), LONGEST_RETRY_AFTER)",
+        "asked = max(0.0, retry_after)",
+    )
+    yield _BACKOFF.bug(
+        "one request a minute too many",
+        "excess = len(self.spent) + requests - ALLOWANCE",
+        "excess = len(self.spent) + requests - ALLOWANCE - 1",
+    )
+    yield _BACKOFF.bug(
+        "waits grow by addition",
+        "FIRST_DELAY * 2 ** min(self.failures - 1, 10)",
+        "FIRST_DELAY * min(self.failures, 10)",
+    )
+    yield _BACKOFF.bug(
+        "waits are not spread", "random.uniform(self.base, _SPREAD * self.base)", "self.base"
+    )
+    yield _MISSING.bug(
+        "any 404 proves that a CRD is gone",
+        "if status.code == 404 and status.name == name:",
+        "if status.code == 404:",
+    )
+    yield _MISSING.bug(
+        "a CRD that may not be seen is gone",
+        "if status.code == 404 and status.name == name:",
+        "if status.code in (403, 404) and status.name in (name, ''):",
+    )
+    yield _DECODE.bug(
+        "a bookmark's version is not taken",
+        "            self._is_news(metadata.resource_version)\n            return False",
+        "            return False",
+    )
+    yield _DECODE.bug(
+        "an event from before the stream's start is applied",
+        'return not versions.older(version, self._start or "")',
+        "return True",
+    )
+    yield _DECODE.bug(
+        "an event behind a newer bookmark is dropped",
+        'return not versions.older(version, self._start or "")',
+        "return False",
+    )
+    yield _DECODE.bug(
+        "an unusable object holds the stream's version back",
+        "        if self._start is not None:\n            self._is_news(version)",
+        "        if self._start is None:\n            self._is_news(version)",
+    )
+    yield _DECODE.bug(
+        "any bookmark ends the initial events",
+        'if metadata.annotations is None or metadata.annotations.mark != "true":',
+        'if metadata.resource_version == "":',
+    )
+    yield _SESSION.bug(
+        "the state is synced before the store is",
+        "        self._change_store(effects)\n        self.state = after\n",
+        "        self.state = after\n        self._change_store(effects)\n",
+    )
+    yield _SESSION.bug(
+        "a delete among the initial events is forgotten",
+        "                relist.remove(received)",
+        "                relist.keep(received.key)",
+    )
+    yield _SESSION.bug(
+        "an unusable object of a list is deleted",
+        "                relist.keep(key)",
+        "                pass",
+    )
+    yield _REFLECTOR.bug(
+        "the reflector does not read credentials anew",
+        "if asked.fresh_credentials:",
+        "if not asked.fresh_credentials:",
+    )
+    yield _REFLECTOR.bug(
+        "news of the CRD that come with a chunk are looked at later",
+        "            self._news = False  # before looking",
+        "            pass  # before looking",
+    )
+
+
+def _store() -> Iterable[Bug]:
+    yield _DECIDE.bug(
+        "an older event replaces a newer state",
+        "if live and older(received.version, version):",
+        "if live and older(version, received.version):",
+    )
+    yield _DECIDE.bug(
+        "an older DELETED deletes a newer state",
+        "            return None\n        if older(received.version, version):\n"
+        "            return None\n        return Write(",
+        "            return None\n        return Write(",
+    )
+    yield _DECIDE.bug(
+        "the DELETED of another object of the name deletes this one",
+        "        if uid and received.uid and uid != received.uid:",
+        "        if uid and not received.uid:",
+    )
+    yield _DECIDE.bug(
+        "another object of the name is a mere update",
+        "recreated = bool(uid and received.uid and uid != received.uid)",
+        "recreated = False",
+    )
+    yield _DECIDE.bug(
+        "the index is left as it was when an object is created again",
+        "if functions.only_paths and row == old_row:",
+        "if functions.only_paths and (recreated or row == old_row):",
+        "store/test_decide.py",
+        "store/test_store.py",
+        "store/test_indexes.py",
+        "store/test_state_machine.py",
+    )
+    yield _DECIDE.bug(
+        "a delete that a relist finds claims to know the last state",
+        "delta = Delta(key, current, None, final_state_unknown=True)",
+        "delta = Delta(key, current, None)",
+        "store/test_relist.py",
+    )
+    yield _DECIDE.bug(
+        "another content of the same version is not told",
+        "uid == received.uid and same_content(plain, data):",
+        "uid == received.uid:",
+    )
+    yield _DECIDE.bug(
+        "true is the same as 1",
+        "return left == right and _same_types(left, right)",
+        "return bool(left == right)",
+    )
+    yield _DECIDE.bug(
+        "the second of two events at once is compared with what was before both",
+        "current = made[key] if key in made else entry_of(namespace, key)",
+        "current = entry_of(namespace, key)",
+    )
+    yield _DECIDE.bug(
+        "what the transform failed on is deleted",
+        "if not received.failure:",
+        "if received.failure:",
+        "store/test_transforms.py",
+        "store/test_store.py",
+        "store/test_decide.py",
+    )
+    yield _RELIST.bug(
+        "a relist deletes nothing",
+        "if key in self._gone or self._deletes_missing:",
+        "if key in self._gone:",
+    )
+    yield _RELIST.bug(
+        "what was said to be gone stays under keep_all",
+        "if key in self._gone or self._deletes_missing:",
+        "if self._deletes_missing:",
+    )
+    yield _RELIST.bug(
+        "a relist is swapped in without the lock",
+        "            with store.lock:\n                if self._functions",
+        "            if True:\n                if self._functions",
+    )
+    yield _RELIST.bug(
+        "a relist tells additions before deletes",
+        "            deltas.append(Delta(key, None, entry, initial=first) if",
+        "            deltas.insert(0, Delta(key, None, entry, initial=first) if",
+    )
+    yield _RELIST.bug(
+        "a relist swaps in indexes that were replaced",
+        "continue  # an index was added in between",
+        "pass",
+    )
+    yield _RELIST.bug(
+        "a relist of one namespace deletes the others",
+        "namespaces = [self._scope] if self._scope else list(entries)",
+        "namespaces = list(entries)",
+    )
+    yield _RELIST.bug(
+        "what is taken back from a new state stays in its indexes",
+        "                index.replace(key, values, [])",
+        "                index.replace(key, [], [])",
+    )
+    yield _RELIST.bug(
+        "a relist's updates are not written",
+        "for write in self._updates.values():\n                    store.entries.write(write)",
+        "for write in ():\n                    store.entries.write(write)",
+    )
+    yield _STORE.bug(
+        "events are applied with indexes that were replaced",
+        "            if entries.functions is not functions:\n                return False",
+        "            if entries.functions is None:\n                return False",
+    )
+    yield _STORE.bug(
+        "events are applied without the lock",
+        "        with self.lock:\n            if entries.functions is not functions:",
+        "        if True:\n            if entries.functions is not functions:",
+    )
+    yield _STORE.bug(
+        "keys written while an index is built are forgotten",
+        "            self._written.add(key)",
+        "            pass",
+    )
+    yield _STORE.bug(
+        "recompression replaces a newer entry",
+        "if entries is not None and entries.get(key) is before:",
+        "if entries is not None and key in entries:",
+    )
+    yield _STORE.bug(
+        "a namespace without objects is listed",
+        "                if not entries:\n",
+        "                if entries is None:\n",
+    )
+    yield _STORE.bug(
+        "a shared object is that of an older entry",
+        "        if known is entry:",
+        "        if known is not None:",
+        "store/test_store.py",
+        "test_lister.py",
+    )
+    yield _STORE.bug(
+        "a view goes on changing",
+        "return {name: entries.copy() for name, entries in self.by_namespace.items()}",
+        "return dict(self.by_namespace)",
+    )
+    yield _STORE.bug(
+        "the number of objects grows with updates",
+        "self.count += key not in entries",
+        "self.count += 1",
+    )
+    yield _INDEXES.bug(
+        "an object stays under values that it lost",
+        "            if value not in new:\n                self._discard(value, key)",
+        "            if value in new:\n                self._discard(value, key)",
+    )
+    yield _INDEXES.bug(
+        "another object loses its place in the index",
+        "rest = tuple(each for each in many if each != key)",
+        "rest = many[1:]",
+        "store/test_indexes.py",
+        "store/test_state_machine.py",
+    )
+    yield _INDEXES.bug(
+        "a relist's index hides the one key that was there",
+        "if held is None and value not in self._one:",
+        "if held is None:",
+        "store/test_indexes.py",
+        "store/test_state_machine.py",
+    )
+
+
+def _delivery() -> Iterable[Bug]:
+    yield _DISPATCH.bug(
+        "a late handler is not told what is held",
+        "        if replay and len(store):",
+        "        if replay and not len(store):",
+    )
+    yield _DISPATCH.bug(
+        "a stream without initial events gets them",
+        "        if replay and len(store):",
+        "        if len(store):",
+    )
+    yield _DISPATCH.bug(
+        "a late handler is told each change twice",
+        "self._subscribers = (*self._subscribers, subscriber)",
+        "self._subscribers = (*self._subscribers, *(subscriber,) * (1 + self._synced))",
+    )
+    yield _DISPATCH.bug(
+        "a late handler's first look and its registration are two sections",
+        "            subscriber.queue.put_walk(ViewWalk(store.view(), sync=False))",
+        "            view = store.view()\n            store.lock.release()\n"
+        "            store.lock.acquire()\n"
+        "            subscriber.queue.put_walk(ViewWalk(view, sync=False))",
+        "simulation/test_simulation.py",
+    )
+    yield _DISPATCH.bug(
+        "a resync reaches every handler",
+        "                    queue.put_walk(ViewWalk(store.view(), sync=True))",
+        "                    [each.queue.put_walk(ViewWalk(store.view(), sync=True))"
+        " for each in self._subscribers]",
+    )
+    yield _DISPATCH.bug(
+        "a resync comes as additions",
+        "ViewWalk(store.view(), sync=True)",
+        "ViewWalk(store.view(), sync=False)",
+    )
+    yield _DISPATCH.bug(
+        "a resync piles up before a slow handler",
+        "busy = queue.walking or queue.missed",
+        "busy = queue.missed",
+    )
+    yield _DISPATCH.bug(
+        "a handler has synced before its informer",
+        "        if self._synced:\n            self._mark(subscriber)",
+        "        if not self._synced:\n            self._mark(subscriber)",
+    )
+    yield _DISPATCH.bug(
+        "a handler of the same name stays beside the new one",
+        "each.given_name == name and each is not but",
+        "each.given_name == name and each is but",
+    )
+    yield _DISPATCH.bug(
+        "what one queue missed is never told",
+        "        if failed or any(each.queue.missed for each in self._subscribers):",
+        "        if False:",
+    )
+    yield _DISPATCH.bug(
+        "a removed handler's next resync stays due",
+        "        if subscriber.timer is not None:\n            self._timers.cancel",
+        "        if subscriber.timer is None:\n            self._timers.cancel",
+    )
+    yield _QUEUE.bug(
+        "an update and a deletion merge to nothing",
+        "if first.old is None and then.new is None:",
+        "if then.new is None:",
+    )
+    yield _QUEUE.bug(
+        "a merged update begins at a state that was not told",
+        "        first.old,\n        then.new,",
+        "        then.old,\n        then.new,",
+    )
+    yield _QUEUE.bug(
+        "what is being told is merged with what follows",
+        "        if isinstance(held, Delta) and held is not self._hand:",
+        "        if isinstance(held, Delta):",
+    )
+    yield _QUEUE.bug(
+        "a merged addition is no longer initial", "initial=first.initial", "initial=then.initial"
+    )
+    yield _QUEUE.bug(
+        "a merged deletion shows an older state",
+        "last=then.old if then.new is None else None",
+        "last=None",
+    )
+    yield _QUEUE.bug(
+        "the last object of a walk is not told",
+        "                if self._at < len(item):",
+        "                if self._at < len(item) - 1:",
+    )
+    yield _QUEUE.bug(
+        "the next step of a walk is told before what changed it",
+        "        if at is None or at < self.at:",
+        "        if at is None or at <= self.at:",
+    )
+    yield _QUEUE.bug(
+        "a handler has synced before it was told",
+        "        elif self.backlog:\n            try:\n                self._append_mark",
+        "        elif not self.backlog:\n            try:\n                self._append_mark",
+    )
+    yield _QUEUE.bug(
+        "a change that comes right before the sleep is not heard",
+        "            if self._has_items() or self.closed:\n                return True",
+        "            if self.closed:\n                return True",
+    )
+    yield _QUEUE.bug(
+        "what was missed is replaced by what came later",
+        "step = merged(self._missed[key], change)",
+        "step = change",
+    )
+    yield _QUEUE.bug(
+        "a relist overtakes what was missed before it",
+        "if self._missed or not self._takes_whole(changes):",
+        "if not self._takes_whole(changes):",
+    )
+    yield _HANDLERS.bug(
+        "an object that leaves the filter is not told as deleted",
+        "return Event(event.gvr, codec, Delta(step.key, old, None), was)",
+        "return None",
+    )
+    yield _HANDLERS.bug(
+        "a callback begins after the handler was removed",
+        "    if not stopped():\n        callback(obj)",
+        "    callback(obj)",
+        "delivery/test_handlers.py",
+        "delivery/test_worker.py",
+        "delivery/test_dispatch.py",
+    )
+    yield _HANDLERS.bug(
+        "when_changed tells what did not change",
+        "rows(codec.plain(old)) != rows(codec.plain(new))",
+        "rows(codec.plain(old)) == rows(codec.plain(new))",
+    )
+    yield _WORKER.bug(
+        "a handler that raises SystemExit hears nothing more",
+        "except BaseException as error:  # noqa: BLE001 - SystemExit, too",
+        "except Exception as error:  # noqa: BLE001 - SystemExit, too",
+        "delivery/test_worker.py",
+        "delivery/test_dispatch.py",
+    )
+    yield _WORKER.bug(
+        "a thread that ended is not replaced",
+        "                self._queue.leave()",
+        "                pass",
+        "delivery/test_worker.py",
+        "delivery/test_dispatch.py",
+    )
+    yield _EVENTS.bug(
+        "a merged deletion tells an older object than the last",
+        "self._now = step.old if last is None else last",
+        "self._now = step.old",
+    )
+    yield _EVENTS.bug(
+        "deleted and created again between two looks is the same object",
+        "        if type(step) is Step and step.uids_unknown:",
+        "        if type(step) is Step and not step.uids_unknown:",
+    )
+    yield _STREAM.bug(
+        "the event in hand counts as not yet taken",
+        "return self._queue.backlog - self._given",
+        "return self._queue.backlog",
+    )
+
+
+def _resources() -> Iterable[Bug]:
+    yield _FOLLOW.bug(
+        "a resource moves to the preferred version while its own is served",
+        "best = next((each for each in versions if each.gvr in had), versions[0])",
+        "best = versions[0]",
+    )
+    yield _FOLLOW.bug("what cannot be watched is followed", "if each.watchable and any(", "if any(")
+    yield _FOLLOW.bug(
+        "all informers read their first state at once",
+        "free = max(0, AT_ONCE - sum(each.reads for each in followed.values()))",
+        "free = len(missing)",
+    )
+    yield _FOLLOW.bug(
+        "a resource is let go before its last object was told as deleted",
+        "        if self.informer.status().objects:\n            return False",
+        "        if not self.informer.status().objects:\n            return False",
+    )
+    yield _FOLLOW.bug(
+        "the old version is let go before the new one has synced",
+        "over = other in followed and followed[other].informer.has_synced()",
+        "over = other in followed",
+    )
+    yield _FOLLOW.bug(
+        "a cluster-scoped resource is followed by namespace",
+        'options = replace(options, namespaces="")',
+        "options = replace(options)",
+    )
+    yield _FOLLOW.bug(
+        "news of a CRD wait for the next look by the clock",
+        "        self.next = min(self.next, first)",
+        "        self.next = max(self.next, first)",
+    )
+    yield _FOLLOW.bug(
+        "a follower believes an old discovery",
+        "        self._discovery.invalidate()",
+        "        pass",
+    )
+    yield _FOLLOW.bug(
+        "what could not be followed once is never tried again",
+        "        self._tried.clear()",
+        "        pass",
+    )
+    yield _FOLLOW.bug(
+        "a closed follower's handler is still told",
+        "if self._on_event is None or self._closed:",
+        "if self._on_event is None:",
+    )
+    yield _FACTORY.bug(
+        "a follower that is closed takes an informer along that was asked for",
+        "if entry.kept or entry.users or self._closed:",
+        "if entry.users or self._closed:",
+    )
+    yield _FACTORY.bug(
+        "a stopped informer is given again",
+        "entry.generic.informer.is_stopped() and not self._closed",
+        "entry.generic.informer.is_stopped() and self._closed",
+    )
+    yield _FACTORY.bug(
+        "indexers of a later call are forgotten",
+        "if asked.indexers and not made:",
+        "if asked.indexers and made:",
+    )
+    yield _LOOKUP.bug(
+        "a resource that came meanwhile is unknown for minutes",
+        "catalog = self._catalog(MISS_KEPT)",
+        "catalog = self._catalog(KEPT)",
+    )
+    yield _LOOKUP.bug(
+        "what was invalidated is believed", "kept.epoch == epoch and self._clock()", "self._clock()"
+    )
+    yield _CATALOG.bug(
+        "a group that cannot be asked has nothing",
+        "known.get(each.name, ())",
+        "()",
+    )
+    yield _CATALOG.bug(
+        "the last version is the preferred one",
+        "preferred.setdefault(each.group_resource, each)",
+        "preferred[each.group_resource] = each",
+    )
+    yield _CATALOG.bug(
+        "a name in capitals is not tried as a kind first", "    if name != lower:", "    if False:"
+    )
+    yield _CATALOG.bug(
+        "Kubernetes' own groups with a dot are as good as any",
+        'return "." not in group or group in _BUILTIN_GROUPS',
+        'return "." not in group',
+    )
+    yield _CLIENT.bug(
+        "discovery gives up at the first 401",
+        "    if reply.status == 401:\n        source.reload",
+        "    if reply.status == 407:\n        source.reload",
+    )
+    yield _SELECTORS.bug(
+        "!= leaves out objects without the label",
+        "return value not in self.values",
+        "return value is not None and value not in self.values",
+    )
+    yield _SELECTORS.bug(
+        "an empty label does not exist", "return value is not None\n", "return bool(value)\n"
+    )
+    yield _SELECTORS.bug(
+        "greater is greater or equal", "return number > bound if", "return number >= bound if"
+    )
+    yield _SELECTORS.bug(
+        "a field's != is taken for =",
+        "(value_of(each.field) == each.value) == each.equal",
+        "value_of(each.field) == each.value",
+    )
+    yield _SELECTORS.bug(
+        "a field's value keeps its backslashes",
+        "FieldRequirement(field, _unescape(value), ",
+        "FieldRequirement(field, value, ",
+    )
+    yield _KEYS.bug(
+        "a key is at work twice at a time",
+        "        if key in self._working:\n            if key not in self._again:",
+        "        if key in self._again:\n            if key not in self._again:",
+    )
+    yield _KEYS.bug(
+        "what is added while a key is at work is lost",
+        "        self._waiting[key] = self._again[key]",
+        "        pass",
+    )
+    yield _KEYS.bug(
+        "the longer of two delays counts", "held is not None and held <= due", "held is not None"
+    )
+    yield _KEYS.bug(
+        "the first retry waits twice as long",
+        "min(max(0, failures - 1), ",
+        "min(max(0, failures), ",
+    )
+    yield _KEYS.bug(
+        "failures are never forgotten", "        self._failures.pop(key, None)", "        pass"
+    )
+    yield _WAITING.bug(
+        "what happens before the first look is missed",
+        "        watch.open()  # before",
+        "        pass  # before",
+    )
+    yield _WAITING.bug(
+        "a condition of this generation is outdated",
+        "observed < generation",
+        "observed <= generation",
+    )
+    yield _WAITING.bug(
+        "a version that was passed by is waited for",
+        "return seen == version or versions.older(version, seen)",
+        "return seen == version",
+    )
+    yield _WAITING.bug(
+        "a deletion between two looks is missed",
+        "if event is not None and event.recreated and met(None):",
+        "if event is not None and event.recreated and not met(None):",
+    )
+    yield _PATHS.bug(
+        "two different compound values are one",
+        'part.replace("~", "~0").replace("/", "~1")',
+        'part.replace("/", "~1")',
+    )
+    yield _PATHS.bug(
+        "an object is twice under one value",
+        "return list(dict.fromkeys(texts)) if len(texts) > 1 else texts",
+        "return texts",
+    )
+    yield _COMPARED.bug(
+        "a number and a text are never unequal",
+        'return operator == "!="',
+        "return False",
+    )
+
+
+_ALSO_SIMULATED: Final = (
+    "an event behind a newer bookmark is dropped",
+    "no look at the server after a lost connection",
+    "a changed schema is not listed",
+    "a resource that is gone keeps its objects",
+    "every relist tells initial events",
+    "a relist deletes nothing",
+    "a late handler is told each change twice",
+    "a resync reaches every handler",
+    "a handler has synced before its informer",
+    "an update and a deletion merge to nothing",
+    "what is being told is merged with what follows",
+)
+
+
+def _simulated(bugs: Iterable[Bug]) -> Iterable[Bug]:
+    """Planted once more, and the simulation alone objects."""
+    for bug in bugs:
+        if bug.name in _ALSO_SIMULATED:
+            name = f"{bug.name} (simulated)"
+            yield replace(bug, name=name, tests=("simulation/test_simulation.py",))
+
+
+_ONCE = (*_protocol(), *_store(), *_delivery(), *_resources())
+BUGS: Final[tuple[Bug, ...]] = (*_ONCE, *_simulated(_ONCE))
