@@ -1,19 +1,27 @@
-"""A seeded world: a cluster that is written to and that goes wrong, and reflectors that follow it.
+"""A seeded world: a cluster that is written to and that goes wrong, and a factory that follows it.
 
-Nothing here depends on real time or on threads: the same seed is the same run.
+Nothing here depends on real time or on real threads: the same seed is the same run.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from random import Random
+from typing import Final, TypeAlias
 
-from dyninformer.resource import GroupVersionResource
-from dyninformer.store.decide import Delta, Deltas
-from dyninformer.store.store import Store
+from dyninformer import (
+    AuditError,
+    DynamicSharedInformerFactory,
+    DynInformerError,
+    GroupVersionResource,
+    SharedIndexInformer,
+)
+from dyninformer.store.indexes import as_function
 from dyninformer.testing import ApiError, InProcessServer, ReadSettings
+from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.faults import (
     BlackHole,
     Compact,
@@ -35,17 +43,42 @@ from dyninformer.testing.faults import (
 )
 from dyninformer.testing.messages import Request
 from dyninformer.types import Object
+from dyninformer.watching import protocol
 from dyninformer.watching.backoff import ALLOWANCE, PERIOD
-from dyninformer.watching.states import CrdSeen, Scope, Watching
+from dyninformer.watching.reflector import Reflector
+from dyninformer.watching.status import InformerState
 from tests.conformance.shapes import crd, of_object
-from tests.simulation.simulated import SimulatedReflector
+from tests.simulation.listening import Listening, Replay
+from tests.simulation.network import Asked, Network, SimulatedSource
+from tests.simulation.scheduler import Scheduler
+from tests.simulation.watch_faults import (
+    BookmarkAhead,
+    Listener,
+    LossyFault,
+    LostEvents,
+    OldEvents,
+    Replicas,
+    Starved,
+)
 
-WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
-CRD = "customresourcedefinitions/widgets.ex.io"
+WIDGETS: Final = GroupVersionResource("ex.io", "v1", "widgets")
+CRD: Final = "customresourcedefinitions/widgets.ex.io"
 _FIELDS = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
 _NAMESPACES = ("default", "other")
 _LABELS = ("red", "blue")
 _SELECTED = "color=red"
+_ANCHOR = "anchor"
+"""An object that is there from the beginning, and is never written to."""
+_PAUSES = (0.0, 0.01, 0.3, 2.0, 10.0, 70.0, 240.0)
+_TRACED = (
+    "delivery/dispatch.py",
+    "delivery/queue.py",
+    "dyninformer/threads.py",
+    "store/store.py",
+    "store/relist.py",
+)
+
+Act: TypeAlias = Callable[[Random], None]
 
 
 def widgets_crd() -> Object:
@@ -54,183 +87,186 @@ def widgets_crd() -> Object:
     return crd("ex.io", "widgets", "Widget", schema)
 
 
-class Replay:
-    """What a handler would hold that believes each change as it is told."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.held: dict[str, Object] = {}
-        self.versions: dict[str, int] = {}
-        self.went_back: list[str] = []
-        """Keys that were told an older version after a newer one."""
-
-    def hear(self, changes: Deltas) -> None:
-        """Check that each change begins where the last one of its key ended."""
-        for change in changes:
-            self._hear(change)
-
-    def _hear(self, change: Delta) -> None:
-        decode = self._store.codec.decode
-        before = self.held.pop(change.key, None)
-        told = None if change.old is None else decode(change.old)
-        assert before == told, f"{change.key}: told to go from {told}, held {before}"
-        assert (change.old, change.new) != (None, None), f"{change.key}: nothing told"
-        if change.new is None:
-            return
-        obj = decode(change.new)
-        assert obj != before, f"{change.key}: told a change that is none"
-        self.held[change.key] = obj
-        version = int(obj["metadata"]["resourceVersion"])
-        if version < self.versions.get(change.key, 0):
-            self.went_back.append(change.key)
-        self.versions[change.key] = version
-
-
 class World:
-    """One run of one seed."""
+    """One run of one seed. Made and used inside of `simulated`, in one thread."""
 
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        self.settings = ReadSettings(
-            warm_up=self.random.choice((0.0, 0.0, 2.5)),
-            window_events=self.random.choice((2, 10, 100)),
-            window_seconds=self.random.choice((1.0, 75.0)),
-            watch_list=self.random.random() < 0.7,
-            watch_cache=self.random.random() < 0.95,
+        self.seed = seed
+        self.clock = ManualClock()
+        chance = Random(f"{seed} settings")
+        self.scheduler = Scheduler(
+            seed,
+            self.clock,
+            switching=chance.choice((0.0, 0.02, 0.2, 0.6)),
+            traced=_TRACED if chance.random() < 0.1 else (),
         )
-        self.server = InProcessServer(settings=self.settings, seed=seed)
+        self.scheduler.victim = chance.choice(("", "", "", "handler", "reflector widgets"))
+        self.chance = chance
+        self.said: list[str] = []
+        """What happened, for those who read a failure."""
+
+    def begin(self) -> None:
+        """Make the cluster and the factory."""
+        chance, seed = self.chance, self.seed
+        self.settings = ReadSettings(
+            warm_up=chance.choice((0.0, 0.0, 2.5)),
+            window_events=chance.choice((2, 10, 100)),
+            window_seconds=chance.choice((1.0, 75.0)),
+            watch_list=chance.random() < 0.7,
+            watch_cache=chance.random() < 0.95,
+        )
+        self.server = InProcessServer(self.clock, settings=self.settings, seed=seed)
+        self.network = Network(self.server, self.scheduler, seed)
+        self.network.version_of = self._version_of
+        self.scheduler.next_deadline = self.server.next_deadline
+        self.scheduler.run_due = self._run_due
+        self.seen: deque[bytes] = deque(maxlen=20)
         self.server.install(widgets_crd())
         self.server.create(_namespace("other"))
-        self.sees_crds = self.random.random() < 0.7
-        self.may_go_back = False
-        self.later: list[tuple[float, Callable[[], None]]] = []
-        self._crds_from = self.random.choice((0.0, 0.0, 0.3, 20.0))
-        if not self.sees_crds:
-            self._forbid_crds()
-        self.selector = self.random.choice(("", "", _SELECTED))
-        self.store = Store(WIDGETS)
-        self.replay = Replay(self.store)
-        self.store.on_changes = self.replay.hear
-        self.scopes = self.random.choice((("",), ("",), ("default",), _NAMESPACES))
-        self.reflectors = [self._reflector(namespace) for namespace in self.scopes]
-        self._written = 0
+        for namespace in _NAMESPACES:
+            self.server.create(_widget(_ANCHOR, {"color": "red"}, {"n": 0}), namespace)
+        self.sees_crds = chance.random() < 0.7
+        self._mend()
+        if self.sees_crds and chance.random() < 0.3:
+            late = Delay(chance.choice((0.3, 20.0)))
+            self.server.faults.add(late, resource="customresourcedefinitions", times=1)
+        self.may_go_back = self.lossy = False
+        self.anchored = True
+        """The anchors have been there all the time."""
+        self.selector = chance.choice(("", "", _SELECTED))
+        self.scopes = chance.choice((("",), ("",), ("default",), _NAMESPACES))
+        self.options = {
+            "namespaces": self.scopes if len(self.scopes) > 1 else self.scopes[0],
+            "label_selector": self.selector,
+            "page_size": chance.choice((1, 2, 5, 500)),
+            "watch_list": chance.random() < 0.8,
+            "resync": chance.choice((0, 0, 40)),
+        }
+        self._written = self._named = self._newest = 0
+        self._later = 0  # counts up when what was put off is dropped
+        self.handlers: list[Listening] = []
+        self.streams: list[Replay] = []
+        self.objections: list[AssertionError] = []
+        self.errors = _Errors()
+        logging.getLogger("dyninformer").addHandler(self.errors)
+        self._make_factory(chance)
+        for _ in range(chance.randrange(1, 3)):
+            self.add_handler(chance)
+        self.factory.start()
 
-    def _reflector(self, namespace: str) -> SimulatedReflector:
-        scope = Scope(
-            gvr=WIDGETS,
-            namespace=namespace,
-            label_selector=self.selector,
-            page_size=self.random.choice((1, 2, 5, 500)),
-            watch_list=self.random.random() < 0.8,
-        )
-        seen = self.crd_seen if self.sees_crds else None
-        return SimulatedReflector(scope, self.store, self.server, self.random, seen)
+    def end(self) -> None:
+        """Leave nothing behind."""
+        self.scheduler.give_up()
+        logging.getLogger("dyninformer").removeHandler(self.errors)
+
+    def _make_factory(self, chance: Random) -> None:
+        source = SimulatedSource(self.network)
+        self.factory = DynamicSharedInformerFactory(source)
+        indexers = {"color": ".metadata.labels.color"}
+        if chance.random() < 0.5:
+            indexers["n"] = ".spec.n"
+        found = self.factory.for_resource(WIDGETS, indexers=indexers, **self.options)  # type: ignore[arg-type]
+        self.informer: SharedIndexInformer = found.informer
+        self.lister = found.lister
+
+    def _version_of(self, channel: object) -> str:
+        """The newest version that the reflector of a channel has."""
+        for each in self._reflectors():
+            if each._transport is channel:
+                return protocol.newest(each._session.state)
+        return ""
+
+    def _reflectors(self) -> Iterable[Reflector]:
+        yield from self.informer._reflectors._reflectors
+        yield self.informer.runtime.crds._reflector
 
     # -- time ----------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Start the reflectors."""
-        self._crds_from += self.server.clock.now()
-        for reflector in self.reflectors:
-            reflector.begin()
-            if self.sees_crds:
-                self.later.append((self._crds_from, reflector.news))
-
     def pass_time(self, seconds: float) -> None:
         """Let all happen that falls due on the way, at its own moment."""
-        clock = self.server.clock
-        end = clock.now() + seconds
-        while True:
-            self._run()
-            now = clock.now()
-            if now >= end:
-                return
-            moments = [self.server.next_deadline(), *(each for each, _ in self.later)]
-            moments += [each.next_moment() for each in self.reflectors]
-            due = min((each for each in moments if each is not None), default=end)
-            # What is due already and was not done needs a moment more.
-            clock.advance(min(max(due, now + 0.001), end) - now)
-            self.server.run_due()
+        self.scheduler.sleep(seconds)
+        self.look()
 
-    def _run(self) -> None:
-        now = self.server.clock.now()
-        ready = [act for moment, act in self.later if moment <= now]
-        self.later = [each for each in self.later if each[0] > now]
-        for act in ready:
-            act()
-        for reflector in self.random.sample(self.reflectors, len(self.reflectors)):
-            reflector.run()
+    def after(self, seconds: float, act: Act, chance: Random) -> None:
+        """Have something happen later, unless all such is dropped before."""
+        later, mine = self._later, Random(chance.random())
 
-    # -- CRDs ----------------------------------------------------------------------------
+        def run() -> None:
+            self.scheduler.sleep(seconds)
+            if later == self._later:
+                act(mine)
 
-    def crd_seen(self) -> CrdSeen:
-        """The CRD watch, which is up to date whenever it is asked, once it has opened."""
-        if self.server.clock.now() < self._crds_from:
-            return CrdSeen(available=False, generation=None)
-        found = self._crd()
-        if found is None:
-            return CrdSeen(available=True, generation=None)
-        metadata = found["metadata"]
-        return CrdSeen(True, int(metadata["generation"]), metadata["resourceVersion"])
+        self.scheduler.spawn(f"later {self._number()}", run)
 
-    def _crd(self) -> Object | None:
-        try:
-            return self.server.get(CRD)
-        except (ApiError, LookupError):
-            return None
+    def _run_due(self) -> None:
+        self.server.run_due()
+        self.network.look_again()
 
-    def _crd_has_changed(self) -> None:
-        """The CRD watch tells of it, now or a little later."""
-        if not self.sees_crds:
-            return
-        for delay in (0.0, 0.05, 1.5, self.random.uniform(0, 5)):
-            moment = self.server.clock.now() + delay
-            self.later += [(moment, reflector.news) for reflector in self.reflectors]
+    def _number(self) -> int:
+        self._named += 1
+        return self._named
 
-    def _forbid_crds(self) -> None:
-        self.server.faults.add(HttpStatus(403), resource="customresourcedefinitions", verb="get")
+    def say(self, what: str) -> None:
+        """For a reader of a failure."""
+        self.said.append(f"{self.clock.now() - ManualClock().now():9.3f} s  {what}")
 
-    # -- what happens --------------------------------------------------------------------
+    # -- what happens to the cluster -----------------------------------------------------
 
-    def write(self) -> None:
+    def write(self, chance: Random) -> None:
         """Create, change or delete a widget."""
-        name = f"w{self.random.randrange(8)}"
-        namespace = self.random.choice(_NAMESPACES)
+        name = f"w{chance.randrange(8)}"
+        namespace = chance.choice(_NAMESPACES)
         self._written += 1
         spec = {"n": self._written}
-        labels = {"color": self.random.choice(_LABELS)}
+        labels = {"color": chance.choice(_LABELS)}
+        kind = chance.choice(("create", "change", "change", "delete"))
         with suppress(ApiError, LookupError):
-            match self.random.choice(("create", "change", "change", "delete")):
+            match kind:
                 case "create":
-                    self.server.create(_widget(name, labels, spec), namespace)
+                    made = self.server.create(_widget(name, labels, spec), namespace)
+                    self._newest = int(made["metadata"]["resourceVersion"])
                 case "change":
                     change = {"metadata": {"labels": labels}, "spec": spec}
-                    self.server.patch(f"widgets/{name}", change, namespace)
+                    made = self.server.patch(f"widgets/{name}", change, namespace)
+                    self._newest = int(made["metadata"]["resourceVersion"])
                 case _:
                     self.server.delete(f"widgets/{name}", namespace)
+            self.say(f"{kind} {namespace}/{name} {labels} {spec}")
 
-    def write_several(self) -> None:
+    def write_several(self, chance: Random) -> None:
         """Many writes in one moment."""
-        for _ in range(self.random.randrange(1, 12)):
-            self.write()
+        for _ in range(chance.randrange(1, 12)):
+            self.write(chance)
 
-    def break_something(self) -> None:
+    def write_slowly(self, chance: Random) -> None:
+        """Many writes, and threads that go on in between."""
+        for _ in range(chance.randrange(1, 12)):
+            self.write(chance)
+            self.scheduler.point()
+
+    def break_something(self, chance: Random) -> None:
         """A fault, for some requests or some seconds."""
-        fault = self._fault()
+        fault = self._fault(chance)
+        verb = chance.choice((None, "list", "watch", "watch"))
+        skip = chance.choice((0, 0, 1, 2))
+        times = chance.randrange(1, 5) if chance.random() < 0.7 else None
+        seconds = chance.uniform(1, 60) if times is None else None
         if isinstance(fault, Refuse):
-            self.server.faults.add(fault, seconds=self.random.uniform(0.1, 20))
+            seconds = chance.uniform(0.1, 20)
+            self.server.faults.add(fault, seconds=seconds)
+            self.say(f"{fault} for {seconds:.1f} s")
             return
-        verb = self.random.choice((None, "list", "watch", "watch"))
-        skip = self.random.choice((0, 0, 1, 2))
-        if self.random.random() < 0.7:
-            times = self.random.randrange(1, 5)
-            self.server.faults.add(fault, verb=verb, resource="widgets", skip=skip, times=times)
-        else:
-            seconds = self.random.uniform(1, 60)
-            self.server.faults.add(fault, verb=verb, resource="widgets", skip=skip, seconds=seconds)
+        if isinstance(fault, LossyFault | OldEvents):
+            verb = "watch"
+        self.lossy = self.lossy or isinstance(fault, LossyFault)
+        self.may_go_back = self.may_go_back or isinstance(fault, Stale | Replicas)
+        self.server.faults.add(
+            fault, verb=verb, resource="widgets", skip=skip, times=times, seconds=seconds
+        )
+        how = f"{seconds:.1f} s" if times is None else f"{times} requests"
+        self.say(f"{fault} of {verb}, after {skip}, for {how}")
 
-    def _fault(self) -> Fault:
-        chance = self.random
+    def _fault(self, chance: Random) -> Fault:
         lines = chance.randrange(4)
         code = chance.choice((401, 403, 404, 410, 429, 500, 503, 504, 400, 405, 422))
         faults: list[Callable[[], Fault]] = [
@@ -258,60 +294,93 @@ class World:
             lambda: Truncate(after_lines=lines, ending=Ending.CLEAN),
             lambda: EndEarly(after_lines=lines),
             lambda: Compact(when=chance.choice(("before", "after"))),
-            self._stale,
+            Stale,
+            lambda: Replicas(chance.choice((0.3, 0.7)), chance.random()),
+            lambda: Replicas(chance.choice((0.3, 0.7)), chance.random()),
+            lambda: BookmarkAhead(chance.choice((0, 1, 5)), chance.choice((0.0, 1.0, 20.0))),
+            LostEvents,
+            lambda: LostEvents((b'{"type":"ADDED"', b'{"type":"MODIFIED"')),
+            lambda: OldEvents(self.seen),
+            lambda: OldEvents(self.seen),
+            lambda: Starved(lines, chance.choice((5.0, 40.0, 300.0))),
         ]
         return chance.choice(faults)()
 
-    def _stale(self) -> Fault:
-        self.may_go_back = True
-        return Stale()
-
-    def compact(self) -> None:
+    def compact(self, chance: Random) -> None:
         """Every version that was handed out is too old."""
+        del chance
+        self.say("compaction")
         self.server.compact()
 
-    def restart(self) -> None:
+    def restart(self, chance: Random) -> None:
         """The API server begins anew: caches are cold, streams have ended."""
+        del chance
+        self.say("restart of the API server")
         self.server.restart()
+        self.network.look_again()
 
-    def restore(self) -> None:
+    def restore(self, chance: Random) -> None:
         """The cluster goes back to a backup, and rests until everybody has seen it."""
         backup = self.server.snapshot()
-        self.write_several()
-        self.pass_time(self.random.choice((0.5, 5, 100)))
+        self.write_several(chance)
+        self.pass_time(chance.choice((0.5, 5, 100)))
         self._mend()
         self.may_go_back = True
-        self.server.restore(backup)
-        self._crd_has_changed()
+        self._restore(backup)
         self.pass_time(600)
 
-    def restore_unseen(self) -> None:
+    def restore_unseen(self, chance: Random) -> None:
         """The same, and others read it at once, and write past what we hold before we can look.
 
         Something that is held was changed after the backup, so that it must be found (S30).
         """
-        self._mend()
-        self.later.clear()
-        if self._crd() is None:
-            self._install_crd()
-        self.pass_time(400)
+        if not self.sees_crds:
+            return
+        self._rest(chance)
         backup = self.server.snapshot()
-        self.write_several()
+        self.write_several(chance)
         self._written += 1
-        labels = {"color": self.random.choice(_LABELS) if not self.selector else "red"}
+        labels = {"color": chance.choice(_LABELS) if not self.selector else "red"}
         for namespace in _NAMESPACES:
             self.server.create(_widget(f"last{self._written}", labels, {"n": 0}), namespace)
-        self.pass_time(self.random.choice((10, 100)))
+        self.pass_time(chance.choice((10, 100)))
         self.may_go_back = True
         before = self._revision()
-        self.server.restore(backup)
+        self._restore(backup)
         self._others_read()
         while self._revision() <= before:
-            self.write()
-        self.server.faults.add(Refuse(), seconds=self.random.uniform(0.1, 20))
-        self._crd_has_changed()
+            self.write(chance)
+        self.server.faults.add(Refuse(), seconds=chance.uniform(0.1, 20))
         self.pass_time(600)
         self.check()
+
+    def _restore(self, backup: object) -> None:
+        self.say("restore from a backup")
+        self.server.restore(backup)  # type: ignore[arg-type]
+        self.seen.clear()
+        self.network.look_again()
+
+    def _rest(self, chance: Random) -> None:
+        """Nothing goes wrong, and nothing is put off, until all is known again."""
+        self._mend()
+        self._later += 1
+        if self._crd() is None:
+            self._install_crd(chance)
+        if self.lossy or not self.sees_crds:  # see `settle`
+            self._find_lost(chance)
+        self.pass_time(400)
+
+    def _find_lost(self, chance: Random) -> None:
+        """What watches have lost, an audit finds, or a list."""
+        if self.sees_crds and chance.random() < 0.6:
+            self.pass_time(300)  # the streams that lose something have ended
+            with suppress(AuditError):
+                report = self.informer.audit(timeout=300)
+                self.say(f"an audit finds {report}")
+                assert not report.unresolved, f"the audit leaves {report.unresolved}"
+                return
+        self.compact(chance)
+        self.restart(chance)
 
     def _others_read(self) -> None:
         """The API server's cache of the widgets begins now, at the backup."""
@@ -324,108 +393,461 @@ class World:
         made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}}
         return int(self.server.create(made, "default")["metadata"]["resourceVersion"])
 
-    def change_schema(self) -> None:
+    def overtake(self, chance: Random) -> None:
+        """Bookmarks are ahead of their events, nothing else goes wrong, and nothing is lost."""
+        self._rest(chance)
+        # Ahead of what is there: what it is ahead of comes in the same stream.
+        ahead = BookmarkAhead(newest=lambda: self._newest)
+        self.say(f"{ahead} of all watches")
+        self.server.faults.add(ahead, verb="watch", resource="widgets")
+        self.pass_time(300)  # every watch is one that began with it
+        self.write_several(chance)
+        self.pass_time(10)
+        self.check()
+        self._mend()
+
+    def change_schema(self, chance: Random) -> None:
         """A new field with a default: objects have it when they are read, and no event says so."""
         self._written += 1
         field = {"type": "integer", "default": self._written}
         operation = {"op": "add", "path": f"{_FIELDS}/f{self._written}", "value": field}
         with suppress(ApiError, LookupError):
             self.server.patch(CRD, [operation])
-            self._crd_has_changed()
-        if self.random.random() < 0.5:  # an event from after the change: the stream may resume
-            self.later.append((self.server.clock.now() + 0.5, self.write))
+            self.say(f"the schema has f{self._written}")
+        if chance.random() < 0.5:  # an event from after the change: the stream may resume
+            self.after(0.5, self.write, chance)
 
-    def drop_crd(self) -> None:
+    def drop_crd(self, chance: Random) -> None:
         """Delete it, and bring it back, at once or later; the next drop may come before that."""
-        with suppress(ApiError, LookupError):
-            self.server.delete(CRD)
-        self._crd_has_changed()
-        moment = self.server.clock.now() + self.random.choice((0.0, 0.1, 2, 40, 400))
-        self.later.append((moment, self._install_crd))
+        self._delete_crd()
+        self.after(chance.choice((0.0, 0.1, 2, 40, 400)), self._install_crd, chance)
 
-    def bury_crd(self) -> None:
+    def bury_crd(self, chance: Random) -> None:
         """Delete it and, with nothing else going wrong, see the cache emptied and filled again."""
         self._mend()
-        self.later.clear()
-        with suppress(ApiError, LookupError):
-            self.server.delete(CRD)
-        self._crd_has_changed()
+        self._later += 1
+        self._delete_crd()
         self.pass_time(400)
-        assert list(self.store.keys()) == [], "the CRD has gone, and its objects have not"
-        self._install_crd()
-        self.write_several()
+        assert self.lister.keys() == [], "the CRD has gone, and its objects have not"
+        self._install_crd(chance)
+        self.write_several(chance)
         self.pass_time(20 if self.sees_crds else 120)
         self.check()
 
-    def _install_crd(self) -> None:
+    def _delete_crd(self) -> None:
+        self.anchored = False
+        with suppress(ApiError, LookupError):
+            self.server.delete(CRD)
+            self.say("the CRD is deleted")
+
+    def _install_crd(self, chance: Random) -> None:
+        del chance
         with suppress(ApiError, LookupError, TimeoutError):
             self.server.install(widgets_crd())
-        self._crd_has_changed()
+            self.say("the CRD is installed")
+
+    def _crd(self) -> Object | None:
+        try:
+            return self.server.get(CRD)
+        except (ApiError, LookupError):
+            return None
 
     def _mend(self) -> None:
         self.server.faults.clear()
+        self.server.faults.add(Listener(self.seen), verb="watch", resource="widgets")
         if not self.sees_crds:
             self._forbid_crds()
 
+    def _forbid_crds(self) -> None:
+        self.server.faults.add(HttpStatus(403), resource="customresourcedefinitions")
+
+    # -- what users do -------------------------------------------------------------------
+
+    def add_handler(self, chance: Random) -> None:
+        """One that may merge, raise, take its time, or take the place of another."""
+        self._stir(chance)
+        name = chance.choice((None, None, "mine"))
+        number = self._number()
+        handler = Listening(
+            f"handler {number}",
+            self.scheduler,
+            Random(chance.random()),
+            coalesces=chance.random() < 0.4,
+            raises=chance.choice((0.0, 0.0, 0.3)),
+            stalls=chance.choice((0.0, 0.05, 0.3)),
+        )
+        replaced = [each for each in self.handlers if name and each.name.endswith(name)]
+        if name is not None:
+            handler.name += f" {name}"
+        registration = self.informer.add_event_handler(
+            on_event=handler.on_event,
+            coalesce=handler.coalesces,
+            resync=chance.choice((None, 0, 20)),
+            name=name,
+        )
+        handler.registration = registration
+        handler.backlog = lambda: registration.backlog
+        self.handlers.append(handler)
+        for each in replaced:
+            self._is_over(each)
+        self.say(f"{handler.name} is added, coalesce={handler.coalesces}")
+
+    def remove_handler(self, chance: Random) -> None:
+        """No callback begins after that."""
+        if self.handlers:
+            self._stir(chance)
+            handler = chance.choice(self.handlers)
+            assert handler.registration is not None
+            handler.registration.remove()
+            self._is_over(handler)
+            self.say(f"{handler.name} is removed")
+
+    def _stir(self, chance: Random) -> None:
+        """Much is under way, perhaps, when the next thing is done."""
+        if chance.random() < 0.6:
+            self.write_slowly(chance)
+
+    def _is_over(self, handler: Listening) -> None:
+        handler.over = True
+        self.handlers = [each for each in self.handlers if each is not handler]
+        self.objections += handler.failures
+
+    def open_stream(self, chance: Random) -> None:
+        """Somebody iterates, merges or not, for a while or for ever."""
+        self._stir(chance)
+        replay = Replay(f"stream {self._number()}", coalesces=chance.random() < 0.4)
+        idle = chance.choice((None, None, 5.0, 100.0))
+        stalls = chance.choice((0.0, 0.3))
+        mine, informer = Random(chance.random()), self.informer
+
+        def read() -> None:
+            try:
+                events = informer.events(coalesce=replay.coalesces, idle_timeout=idle)
+            except DynInformerError:
+                return
+            replay.backlog = lambda: events.backlog
+            self.streams.append(replay)
+            for event in events:
+                replay.hear(event)
+                if mine.random() < stalls:
+                    self.scheduler.sleep(mine.choice((0.1, 3.0)))
+                if mine.random() < 0.01:
+                    break
+            self.streams = [each for each in self.streams if each is not replay]
+
+        self.scheduler.spawn(replay.name, read)
+        self.say(f"{replay.name} is opened, coalesce={replay.coalesces}, idle_timeout={idle}")
+
+    def add_index(self, chance: Random) -> None:
+        """While events flow."""
+        self._stir(chance)
+        number, informer = self._number(), self.informer
+        by_path, mine = chance.random() < 0.5, Random(chance.random())
+
+        def function(obj: Object) -> list[str]:
+            self.scheduler.point()
+            if mine.random() < 0.1:
+                self.scheduler.sleep(0.01)
+            return [str(obj["spec"]["n"] % 3), obj["metadata"]["labels"]["color"]]
+
+        def add() -> None:
+            with suppress(DynInformerError):
+                added = ".spec.n" if by_path else function
+                informer.add_indexers({f"index-{number}": added})
+
+        self.scheduler.spawn(f"indexer {number}", add)
+        self.say(f"index-{number} is added, of a {'path' if by_path else 'function'}")
+        self._stir(chance)
+
+    def wait(self, chance: Random) -> None:
+        """Somebody waits for something, for so long and no longer."""
+        handler = chance.choice(self.handlers) if self.handlers else None
+        timeout, factory, informer = chance.choice((0.5, 30.0)), self.factory, self.informer
+        name, number = f"w{chance.randrange(8)}", self._number()
+        kind = chance.choice(("handler", "factory", "object", "freshness"))
+
+        def waits() -> None:
+            began = self.clock.now()
+            if kind == "factory":
+                factory.wait_for_cache_sync(timeout)
+            elif kind == "handler" and handler is not None and handler.registration is not None:
+                synced = handler.registration.wait_for_sync(timeout)
+                assert not synced or handler.registration.has_synced()
+            elif kind == "object":
+                with suppress(DynInformerError):
+                    informer.wait_for("create", name=name, namespace="default", timeout=timeout)
+            elif kind == "freshness":
+                self._see_fresh(informer, timeout)
+            spent = self.clock.now() - began
+            assert spent <= timeout + 1, f"a wait of {timeout} s for a {kind} lasted {spent} s"
+
+        self.scheduler.spawn(f"waiter {number}", waits)
+
+    def _see_fresh(self, informer: SharedIndexInformer, timeout: float) -> None:
+        """What is fresh has all that was written before it was asked whether it is (S35)."""
+        if not self._is_honest() or self._warms_up():
+            return
+        revision, before = self._revision(), _versions(self._served())
+        try:
+            informer.wait_fresh(timeout=timeout)
+        except DynInformerError:
+            return
+        if not self._is_honest() or self._warms_up():
+            return  # meanwhile
+        held, now = _versions(_by_key(informer.store.list())), _versions(self._served())
+        for key, version in before.items():
+            assert held.get(key, version) >= version, f"{key} is called fresh, and is older"
+            assert key in held or now.get(key) != version, f"{key} is missing in what is fresh"
+        for key in held.keys() - before.keys():
+            assert held[key] > revision, f"{key} was gone before, and is called fresh"
+
+    def _is_honest(self) -> bool:
+        """No server has said what is not so, or kept what it should have said."""
+        return self.anchored and not (self.lossy or self.may_go_back)
+
+    def _warms_up(self) -> bool:
+        try:
+            self._served()
+        except ApiError:
+            return True
+        return False
+
+    def _served(self) -> dict[str, Object]:
+        """What the cache should have."""
+        namespaces = _NAMESPACES if self.scopes == ("",) else self.scopes
+        selector = self.selector or None
+        return _by_key(
+            obj
+            for namespace in namespaces
+            for obj in self.server.list("widgets.ex.io", namespace, label_selector=selector)
+        )
+
+    def read(self, chance: Random) -> None:
+        """Reads answer whatever happens, and each with one moment's state."""
+        objects = self.lister.list()
+        keys = [f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in objects]
+        assert len(set(keys)) == len(keys)
+        color = chance.choice(_LABELS)
+        for each in self.lister.by_index("color", color):
+            assert each["metadata"]["labels"]["color"] == color
+
+    def start_anew(self, chance: Random) -> None:
+        """The factory is shut down, which ends all of it in time, and another is made."""
+        self._shut_down()
+        self._make_factory(chance)
+        for _ in range(chance.randrange(1, 3)):
+            self.add_handler(chance)
+        self.factory.start()
+
+    def ask_again(self, chance: Random) -> None:
+        """The informer is removed, and asked for again (S4)."""
+        lister, before = self.lister, self.informer
+        assert self.factory.remove(WIDGETS, timeout=60)
+        assert before.is_stopped()
+        lister.list()  # a stopped informer goes on answering (S19)
+        self._all_over()
+        self._make_informer_again(chance)
+        self.say("the informer is removed, and asked for again")
+
+    def _make_informer_again(self, chance: Random) -> None:
+        indexers = {"color": ".metadata.labels.color"}
+        found = self.factory.for_resource(WIDGETS, indexers=indexers, **self.options)  # type: ignore[arg-type]
+        self.informer, self.lister = found.informer, found.lister
+        self.add_handler(chance)
+        self.factory.start()
+
+    def _shut_down(self) -> None:
+        self.say("the factory is shut down")
+        began = self.clock.now()
+        assert self.factory.shutdown(timeout=60), "the shutdown did not end in time"
+        spent = self.clock.now() - began
+        assert spent <= 21, f"the shutdown took {spent} s"  # as long as a handler stalls
+        self._all_over()
+
+    def _all_over(self) -> None:
+        for each in list(self.handlers):
+            self._is_over(each)
+        for stream in self.streams:
+            stream.over = True
+        self.streams = []
+
+    # -- what must be so -----------------------------------------------------------------
+
+    def look(self) -> None:
+        """At any moment."""
+        for handler in self.handlers:
+            self.objections += handler.failures
+        for objection in self.objections:
+            raise objection
+        for failure in self.scheduler.failures:
+            raise failure
+        for each in (*self.handlers, *self.streams):
+            each.check_goes_on(self.clock.now())
+        assert not self.errors.found, f"the package says that it failed: {self.errors.found[0]}"
+        if self.anchored:
+            self._check_synced()
+
+    def _check_synced(self) -> None:
+        """What says that it has synced has the anchors."""
+        namespaces = _NAMESPACES if self.scopes == ("",) else self.scopes
+        anchors = {f"{namespace}/{_ANCHOR}" for namespace in namespaces}
+        if self.informer.has_synced():
+            missing = anchors - set(self.lister.keys())
+            assert not missing, f"it has synced without {missing}"
+        for each in self.handlers:
+            if each.registration is not None and each.registration.has_synced():
+                missing = anchors - set(each.held)
+                assert not missing, f"{each.name} has synced without {missing}"
+
+    def check(self) -> None:
+        """The cache is the cluster, and so is what each handler and stream was told."""
+        self._catch_up()
+        status = self.informer.status()
+        assert status.state is InformerState.WATCHING, f"not watching in the end: {status}"
+        expected = self._served()
+        cached = _by_key(self.lister.list())
+        wrong = _differing(cached, expected)
+        assert not wrong, f"the cache is not the cluster: {wrong}"
+        for each in (*self.handlers, *self.streams):
+            wrong = _differing(each.held, expected)
+            assert not wrong, f"{each.name} holds something else than the cache: {wrong}"
+            assert self.may_go_back or not each.went_back, (
+                f"{each.name}: {each.went_back} went back"
+            )
+        for handler in self.handlers:
+            assert handler.registration is not None
+            assert handler.registration.has_synced(), f"{handler.name} never synced"
+        self._check_indexes(expected)
+        self._check_requests()
+
+    def _catch_up(self) -> None:
+        """Let those that take their time hear all that was told, and a look at the server end."""
+        for _ in range(100):
+            behind = [each for each in (*self.handlers, *self.streams) if each.backlog()]
+            if not behind and self.informer.status().state is InformerState.WATCHING:
+                break
+            self.pass_time(7)
+        self.look()
+
+    def _check_indexes(self, expected: dict[str, Object]) -> None:
+        indexer = self.informer.indexer
+        for name, function in indexer.get_indexers().items():
+            values: dict[str, set[str]] = {}
+            for key, obj in expected.items():
+                for value in set(as_function(function)(obj)):
+                    values.setdefault(value, set()).add(key)
+            assert set(indexer.list_index_func_values(name)) == set(values), f"index {name}"
+            for value, keys in values.items():
+                assert set(indexer.index_keys(name, value)) == keys, f"index {name}, {value}"
+
+    def _check_requests(self) -> None:
+        """Of no reflector came more than so many requests a minute that brought nothing (S29)."""
+        by_channel: dict[int, list[float]] = {}
+        for asked in self.network.asked:
+            if _counts(asked):
+                by_channel.setdefault(id(asked.channel), []).append(asked.moment)
+        for moments in by_channel.values():
+            for first, last in zip(moments, moments[ALLOWANCE:], strict=False):
+                assert last - first >= PERIOD, f"more than {ALLOWANCE} requests from {first} on"
+
     # -- a whole run -----------------------------------------------------------------------
 
-    def live(self, steps: int) -> None:
-        """So many things happen, with some time between them."""
-        happenings = [
-            *[self.write] * 8,
-            *[self.write_several] * 3,
-            *[self.break_something] * 8,
+    def acts(self) -> Sequence[Act]:
+        """What may happen, as often as it is here."""
+        chance = Random(f"{self.seed} acts")
+        acts: list[Act] = [
+            *[self.write] * 6,
+            *[self.write_several] * 2,
+            *[self.write_slowly] * 3,
+            *[self.break_something] * 9,
             self.compact,
             self.restart,
             self.change_schema,
             self.drop_crd,
-            *([self.bury_crd] if self.random.random() < 0.3 else []),
-            *([self.restore] if self.random.random() < 0.2 else []),
-            *([self.restore_unseen] if self.sees_crds and self.random.random() < 0.2 else []),
+            *[self.add_handler] * 2,
+            self.remove_handler,
+            *[self.open_stream] * 2,
+            self.add_index,
+            self.wait,
+            self.read,
         ]
-        self.begin()
-        for _ in range(steps):
-            self.random.choice(happenings)()
-            self.pass_time(self.random.choice((0.0, 0.01, 0.3, 2.0, 10.0, 70.0, 240.0)))
+        rare: Iterable[tuple[float, Act]] = (
+            (0.2, self.bury_crd),
+            (0.15, self.restore),
+            (0.15, self.restore_unseen),
+            (0.15, self.overtake),
+            (0.2, self.start_anew),
+            (0.2, self.ask_again),
+        )
+        return [*acts, *(act for share, act in rare if chance.random() < share)]
+
+    def step(self, number: int) -> None:
+        """One thing happens, and some time passes; the same whatever happened before."""
+        chance = Random(f"{self.seed} step {number}")
+        act = chance.choice(self.acts())
+        self.say(f"-- {number}: {getattr(act, '__name__', act)}")
+        act(chance)
+        self.pass_time(chance.choice(_PAUSES))
 
     def settle(self) -> None:
         """Faults stop, the CRD is there; some writes later all should be known."""
+        chance = Random(f"{self.seed} end")
+        self.say("-- all is well from here on")
         self._mend()
+        self._later += 1
         if self._crd() is None:
-            self._install_crd()
-        if not self.sees_crds:
-            self.restart()  # a change of the schema within ten minutes of another goes unseen
-            self.compact()
+            self._install_crd(chance)
+        if self.lossy or not self.sees_crds:
+            # A change of the schema within ten minutes of another goes unseen without CRDs.
+            self._find_lost(chance)
         self.pass_time(10)
         for _ in range(5):
-            self.write()
-            self.pass_time(self.random.uniform(0, 5))
+            self.write(chance)
+            self.pass_time(chance.uniform(0, 5))
         if self.sees_crds:
-            self.change_schema()
+            self.change_schema(chance)
         self.pass_time(900)
 
-    def check(self) -> None:
-        """The cache is the cluster, and so is what a handler was told."""
-        for reflector in self.reflectors:
-            state = reflector.session.state
-            assert isinstance(state, Watching), f"not watching in the end: {state}"
-        expected = {
-            f"{obj['metadata']['namespace']}/{obj['metadata']['name']}": obj
-            for namespace in (_NAMESPACES if self.scopes == ("",) else self.scopes)
-            for obj in self.server.list(
-                "widgets.ex.io", namespace, label_selector=self.selector or None
-            )
-        }
-        view = self.store.view()
-        cached = {key: json.loads(view.codec.plain(payload)) for key, payload in view.items()}
-        assert cached == expected
-        assert self.replay.held == expected
-        for reflector in self.reflectors:
-            moments = reflector.barren
-            for first, last in zip(moments, moments[ALLOWANCE:], strict=False):
-                assert last - first >= PERIOD, f"more than {ALLOWANCE} requests from {first} on"
-        if not self.may_go_back:
-            assert self.replay.went_back == []
+    def finish(self) -> None:
+        """It stays so; and all of it ends."""
+        self.check()
+        self.pass_time(200)
+        self.check()
+        self._shut_down()
+        self.scheduler.sleep(130)  # the longest of the waits that were begun
+        assert self.scheduler.alive == [], "these have no end"
+        self.look()
+
+
+def _by_key(objects: Iterable[Object]) -> dict[str, Object]:
+    return {f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in objects}
+
+
+def _differing(held: dict[str, Object], expected: dict[str, Object]) -> list[str]:
+    keys = sorted(held.keys() | expected.keys())
+    return [key for key in keys if held.get(key) != expected.get(key)]
+
+
+def _versions(objects: dict[str, Object]) -> dict[str, int]:
+    return {key: int(obj["metadata"]["resourceVersion"]) for key, obj in objects.items()}
+
+
+def _counts(asked: Asked) -> bool:
+    return not any(name == "continue" for name, _ in asked.query) and not asked.advanced
+
+
+class _Errors(logging.Handler):
+    """What the package logs as an error, except that a handler of a user's failed."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Remember it."""
+        if not record.msg.startswith("handler %s of %s failed"):
+            error = record.exc_info[1] if record.exc_info else None
+            self.found.append(f"{record.getMessage()} ({error!r})")
 
 
 def _namespace(name: str) -> Object:

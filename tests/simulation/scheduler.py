@@ -1,0 +1,493 @@
+"""A scheduler that decides every switch between threads, from a seed, on a clock moved by hand.
+
+The package's own code runs as it is, on threads of its own: informers, reflectors, handlers,
+timers. But of what they wait for, nothing is real. Locks, threads, times and chance are handed to
+the package's modules by `simulated` in place of Python's, and come back to `Scheduler`: one thread
+runs at a time, until it waits, or until it comes to a point where another may go on (each taking
+and freeing of a lock, each start of a thread, each piece that comes from the network). Which one
+goes on is drawn from the seed. Where all wait, time goes on to the next moment that one of them
+waits for.
+
+What is not decided here: switches between two such points. Code that shares state without a lock
+is seen with its steps whole, except on threads of a `traced` scheduler, where a switch may come
+before any line of the files that are named.
+"""
+
+from __future__ import annotations
+
+import _thread
+import random
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from functools import cache, partial
+from random import Random
+from types import FrameType, ModuleType, SimpleNamespace
+from typing import Any, Final, TypeAlias
+
+from dyninformer.delivery.worker import Worker
+from dyninformer.testing.clock import ManualClock
+from dyninformer.threads import OwnThread
+
+Ready: TypeAlias = Callable[[], bool]
+Trace: TypeAlias = Callable[[FrameType, str, Any], Any]
+
+_MOST_TURNS: Final = 200_000
+"""Of all threads together, while no time passes: more are a loop without an end."""
+_SHORTEST: Final = 0.001
+_NOT_SIMULATED: Final = (
+    "dyninformer.testing",
+    "dyninformer.cli",
+    "dyninformer.jsonpath",
+    "dyninformer.display",
+)
+
+
+class StuckError(AssertionError):
+    """All wait, and nothing will ever come; or something goes round without an end."""
+
+
+class OverError(BaseException):
+    """The simulation was given up: ends the threads that are left."""
+
+
+class Task:
+    """A thread, as the scheduler knows it. ``ready`` is None for one that can go on."""
+
+    __slots__ = ("baton", "left", "name", "ready", "until")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.baton = threading.Lock()
+        self.baton.acquire()
+        self.ready: Ready | None = None
+        self.until: float | None = None
+        self.left = threading.Event()
+
+
+class Scheduler:
+    """Decides who runs. The thread that makes it is its first task."""
+
+    def __init__(
+        self, seed: object, clock: ManualClock, *, switching: float, traced: Sequence[str] = ()
+    ) -> None:
+        """``switching`` is how likely another thread goes on at a point where it might."""
+        self.clock = clock
+        self.next_deadline: Callable[[], float | None] = lambda: None
+        """When something else than a thread has to do something."""
+        self.run_due: Callable[[], None] = lambda: None
+        """Has it done."""
+        self.failures: list[BaseException] = []
+        """What threads ended with."""
+        self.turns = 0
+        self.digest = 0
+        """What has run so far, and when, in one number."""
+        self._began = clock.now()
+        self._random = Random(f"{seed} switches")
+        self._switching = switching
+        self._traced = tuple(traced)
+        self._main = self._current = Task("user")
+        self._tasks = [self._main]
+        self._turns_now = 0
+        self._stuck = ""
+        self._over = self._ended = False
+        self.victim = ""
+        """Tasks whose names have this in them go on only now and then, if others can."""
+
+    # -- for the simulated world -------------------------------------------------------------
+
+    def spawn(self, name: str, target: Callable[[], object]) -> threading.Thread:
+        """A thread of the world's own, which runs when it is its turn."""
+        thread = threading.Thread(name=name, daemon=True)
+        thread.run = self.enter(name, target)  # type: ignore[method-assign]
+        thread.start()
+        return thread
+
+    def sleep(self, seconds: float) -> None:
+        """Let others run for so long."""
+        self.block(_never, self.clock.now() + max(0.0, seconds))
+
+    @property
+    def alive(self) -> list[str]:
+        """The threads that have not ended, except the first."""
+        return sorted(task.name for task in self._tasks if task is not self._main)
+
+    def give_up(self) -> None:
+        """End all threads, one after the other, wherever they are."""
+        self._over = True
+        for task in list(self._tasks):
+            if task is not self._main:
+                task.baton.release()
+                task.left.wait(5)
+        self._ended = True
+
+    # -- for the primitives ------------------------------------------------------------------
+
+    def point(self) -> None:
+        """Another thread may go on here."""
+        if self._ended:
+            return  # what is left of the world is taken apart, by one thread
+        if self._over:
+            raise OverError
+        if self._random.random() < self._switching:
+            self._current.ready = None
+            self._go_on(self._current)
+
+    def block(self, ready: Ready, until: float | None = None) -> bool:
+        """Wait until it is ready, or for the moment; whether it is ready."""
+        if self._ended:
+            return ready()
+        if self._over:
+            raise OverError
+        me = self._current
+        # No wait is so short that no time passes: the clock of a machine goes on, too.
+        me.until = None if until is None else max(until, self.clock.now() + _SHORTEST)
+        me.ready = ready
+        self._go_on(me)
+        me.ready = me.until = None
+        if me is self._main and self._stuck:
+            raise StuckError(self._stuck)
+        return ready()
+
+    def enter(self, name: str, target: Callable[[], object]) -> Callable[[], None]:
+        """What a new thread is to run: ``target``, when it is its turn."""
+        task = Task(name)
+        self._tasks.append(task)
+
+        def run() -> None:
+            task.baton.acquire()
+            try:
+                if not self._over:
+                    if self._traced:
+                        sys.settrace(self._trace)
+                    target()
+            except OverError:
+                pass
+            except BaseException as error:  # noqa: BLE001 - it is the simulation's to judge
+                self.failures.append(error)
+            finally:
+                if self._traced:
+                    sys.settrace(None)
+                self._leave(task)
+
+        return run
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _leave(self, task: Task) -> None:
+        self._tasks.remove(task)
+        task.left.set()
+        if not self._over:
+            chosen = self._choose()
+            self._current = chosen
+            chosen.baton.release()
+
+    def _go_on(self, me: Task) -> None:
+        chosen = self._choose()
+        if chosen is me:
+            return
+        self._current = chosen
+        chosen.baton.release()
+        me.baton.acquire()
+        if self._over:
+            raise OverError
+
+    def _choose(self) -> Task:
+        while True:
+            now = self.clock.now()
+            able = [
+                task
+                for task in self._tasks
+                if task.ready is None
+                or (task.until is not None and task.until <= now)
+                or task.ready()
+            ]
+            if able:
+                return self._turn(able)
+            moments = [task.until for task in self._tasks if task.until is not None]
+            due = self.next_deadline()
+            if due is not None:
+                moments.append(due)
+            if not moments:
+                self._stuck = f"all wait for ever: {', '.join(map(self._shown, self._tasks))}"
+                return self._main
+            # What is due already and was not done needs a moment more.
+            self.clock.advance(max(_SHORTEST, min(moments) - now))
+            self._turns_now = 0
+            self.run_due()
+
+    def _turn(self, able: list[Task]) -> Task:
+        self.turns += 1
+        self._turns_now += 1
+        if self._turns_now > _MOST_TURNS:
+            self._stuck = f"no end of it: {', '.join(map(self._shown, able))}"
+            return self._main
+        if self.victim and len(able) > 1 and self._random.random() < 0.98:
+            able = [task for task in able if self.victim not in task.name] or able
+        chosen = able[0] if len(able) == 1 else self._random.choice(able)
+        told = f"{chosen.name} {self.clock.now() - self._began:.6f}"
+        self.digest = zlib.crc32(told.encode(), self.digest)
+        return chosen
+
+    def _shown(self, task: Task) -> str:
+        return task.name
+
+    def _trace(self, frame: FrameType, event: str, argument: object) -> Trace | None:
+        del event, argument
+        return self._line if frame.f_code.co_filename.endswith(self._traced) else None
+
+    def _line(self, frame: FrameType, event: str, argument: object) -> Trace:
+        del frame, argument
+        if event == "line" and not self._over:
+            self.point()
+        return self._line
+
+
+def _never() -> bool:
+    return False
+
+
+# -- what the package has in place of Python's ---------------------------------------------------
+
+
+class SimulatedLock:
+    """A `threading.Lock`."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._held = False
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Take it."""
+        self._scheduler.point()
+        if self._held:
+            if not blocking:
+                return False
+            until = _until(self._scheduler, timeout)
+            if not self._scheduler.block(self._is_free, until):
+                return False
+        self._held = True
+        return True
+
+    def release(self) -> None:
+        """Free it; any thread may."""
+        if not self._held:
+            raise RuntimeError("release unlocked lock")
+        self._held = False
+        self._scheduler.point()
+
+    def locked(self) -> bool:
+        """Somebody holds it."""
+        return self._held
+
+    def _is_free(self) -> bool:
+        return not self._held
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class SimulatedRLock:
+    """A `threading.RLock`."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._owner: int | None = None
+        self._count = 0
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Take it, once more perhaps."""
+        me = _thread.get_ident()
+        if self._owner == me:
+            self._count += 1
+            return True
+        self._scheduler.point()
+        if self._owner is not None:
+            if not blocking:
+                return False
+            until = _until(self._scheduler, timeout)
+            if not self._scheduler.block(self._is_free, until):
+                return False
+        self._owner, self._count = me, 1
+        return True
+
+    def release(self) -> None:
+        """Free it, once."""
+        if self._owner != _thread.get_ident():
+            raise RuntimeError("cannot release un-acquired lock")
+        self._count -= 1
+        if not self._count:
+            self._owner = None
+            self._scheduler.point()
+
+    def _is_free(self) -> bool:
+        return self._owner is None
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def _until(scheduler: Scheduler, timeout: float) -> float | None:
+    if timeout < 0 or timeout >= threading.TIMEOUT_MAX:
+        return None
+    return scheduler.clock.now() + timeout
+
+
+class SimulatedFuture:
+    """A `concurrent.futures.Future`, as far as it is used."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._done = False
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for it."""
+        until = None if timeout is None else _until(self._scheduler, timeout)
+        if not (self._done or self._scheduler.block(self.done, until)):
+            raise TimeoutError
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def done(self) -> bool:
+        """It is there."""
+        return self._done
+
+    def set_result(self, result: object) -> None:
+        """Tell it."""
+        self._done, self._result = True, result
+
+    def set_exception(self, error: BaseException) -> None:
+        """Have it raised."""
+        self._done, self._error = True, error
+
+    def cancel(self) -> None:
+        """Nobody will tell it."""
+        self.set_exception(CancelledError())
+
+
+class _SimulatedThread(OwnThread):
+    """An `OwnThread` that runs when it is its turn."""
+
+    scheduler: Scheduler
+
+    def start(self) -> None:
+        """Have it run some time."""
+        self._ended = False
+        inner = super().run
+
+        def run() -> None:
+            try:
+                inner()
+            finally:
+                self._ended = True
+
+        self.run = self.scheduler.enter(self.name, run)  # type: ignore[method-assign]
+        super().start()
+        self.scheduler.point()
+
+    def is_alive(self) -> bool:
+        """It was started, and has not ended."""
+        return self.ident is not None and not self._ended
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end."""
+        if self.is_alive():
+            until = None if timeout is None else _until(self.scheduler, timeout)
+            self.scheduler.block(lambda: self._ended, until)
+
+
+_REPLACED: Final[dict[str, object]] = {
+    "threading": threading,
+    "_thread": _thread,
+    "time": time,
+    "random": random,
+    "Future": Future,
+    "OwnThread": OwnThread,
+    "Random": Random,
+}
+
+
+@cache
+def _places() -> tuple[tuple[ModuleType, str], ...]:
+    """Where the package has what is replaced."""
+    modules = [
+        module
+        for name, module in sorted(sys.modules.items())
+        if name.startswith("dyninformer.") and not name.startswith(_NOT_SIMULATED)
+    ]
+    return tuple(
+        (module, name)
+        for module in modules
+        for name, real in _REPLACED.items()
+        if vars(module).get(name) is real
+    )
+
+
+@contextmanager
+def simulated(scheduler: Scheduler, seed: object) -> Iterator[None]:
+    """In the block, what the package makes and starts is run by the scheduler."""
+    chance = Random(f"{seed} chance")
+    clock, began = scheduler.clock, scheduler.clock.now()
+    thread_class: type[_SimulatedThread] = type(
+        "SimulatedThread", (_SimulatedThread,), {"scheduler": scheduler}
+    )
+    aside = (f"aside {number}" for number in range(1 << 30))
+
+    def start_new_thread(function: Callable[..., object], args: tuple[Any, ...]) -> None:
+        scheduler.spawn(next(aside), lambda: function(*args))
+
+    def passed() -> float:
+        return clock.now() - began
+
+    def thread(
+        target: Callable[..., None], args: tuple[Any, ...] = (), name: str = "", **_: object
+    ) -> OwnThread:
+        return thread_class(None, name, partial(target, *args))
+
+    given: dict[str, object] = {
+        "threading": SimpleNamespace(
+            **{**vars(threading), "Lock": partial(SimulatedLock, scheduler)}
+            | {"RLock": partial(SimulatedRLock, scheduler), "Thread": thread}
+        ),
+        "_thread": SimpleNamespace(**{**vars(_thread), "start_new_thread": start_new_thread}),
+        "time": SimpleNamespace(
+            **{**vars(time), "time": clock.now, "monotonic": passed, "sleep": scheduler.sleep}
+            | {"clock_gettime": lambda _: passed()}
+        ),
+        "random": SimpleNamespace(
+            Random=lambda *_: Random(chance.random()),
+            uniform=chance.uniform,
+            random=chance.random,
+        ),
+        "Future": partial(SimulatedFuture, scheduler),
+        "OwnThread": thread_class,
+        "Random": lambda *_: Random(chance.random()),
+    }
+    places = _places()
+    for module, name in places:
+        setattr(module, name, given[name])
+    # Sets are walked in the order of hashes, which must not be that of addresses in memory.
+    Worker.__hash__ = _by_name  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        del Worker.__hash__
+        for module, name in places:
+            setattr(module, name, _REPLACED[name])
+
+
+def _by_name(worker: Worker) -> int:
+    return zlib.crc32(worker.name.encode())
