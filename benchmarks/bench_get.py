@@ -47,9 +47,8 @@ def fill(config: Path, count: int, namespace: str) -> None:
     """Create so many certificates in a namespace of their own."""
     plain = Environment(KubeconfigFiles((str(config),))).plain()
     assert plain is not None
-    headers = {**plain.default_headers, "Content-Type": "application/json"}
-    headers |= {each["key"]: each["value"] for each in plain.auth_settings().values()}
-    pool = urllib3.PoolManager(maxsize=16, block=True, **plain.pool)
+    headers = {**plain.headers, "Content-Type": "application/json"}
+    pool = urllib3.PoolManager(maxsize=16, block=True, ssl_context=plain.tls)
 
     def post(path: str, obj: object) -> None:
         answer = pool.request("POST", plain.host + path, body=json.dumps(obj), headers=headers)

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import bench_hostile as hostile
 from dyninformer.watching.cutting import LONGEST_OBJECT
-from dyninformer.watching.decode import LARGEST_DOCUMENT
+from dyninformer.watching.document import LARGEST_DOCUMENT
 from tests.documents import ROOT
 
 
