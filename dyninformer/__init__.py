@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dyninformer.discovery import Discovery, PrinterColumn, ResolvedResource
     from dyninformer.errors import (
         AmbiguousResourceError,
+        AuditError,
         CacheSyncError,
         ConfigError,
         ConflictError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         ObjectNotFoundError,
         OptionsConflictError,
         SelectorError,
+        StaleCacheError,
         StoppedError,
         UnknownIndexError,
         UnknownResourceError,
@@ -54,12 +56,15 @@ if TYPE_CHECKING:
     from dyninformer.options import DROP, Drop, ListOptions, ResourceOptions, ResourceOptionsDict
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.transforms import strip
+    from dyninformer.watching.audit import AuditReport
     from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
     from dyninformer.work import RateLimited, WorkItem, WorkQueue
 
 __all__ = [
     "DROP",
     "AmbiguousResourceError",
+    "AuditError",
+    "AuditReport",
     "CacheSyncError",
     "Change",
     "ConfigError",
@@ -101,6 +106,7 @@ __all__ = [
     "ResourceOptionsDict",
     "SelectorError",
     "SharedIndexInformer",
+    "StaleCacheError",
     "StoppedError",
     "Store",
     "SyncResult",
@@ -134,6 +140,8 @@ _HOMES = {
     "Registration": "delivery.handlers",
     "EventStream": "delivery.stream",
     "AmbiguousResourceError": "errors",
+    "AuditError": "errors",
+    "AuditReport": "watching.audit",
     "CacheSyncError": "errors",
     "ConfigError": "errors",
     "DynInformerError": "errors",
@@ -144,6 +152,7 @@ _HOMES = {
     "ObjectNotFoundError": "errors",
     "OptionsConflictError": "errors",
     "SelectorError": "errors",
+    "StaleCacheError": "errors",
     "StoppedError": "errors",
     "UnknownIndexError": "errors",
     "UnknownResourceError": "errors",

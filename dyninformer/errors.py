@@ -13,6 +13,7 @@ from dyninformer.types import Object
 
 __all__ = [
     "AmbiguousResourceError",
+    "AuditError",
     "CacheSyncError",
     "ConfigError",
     "ConflictError",
@@ -26,6 +27,7 @@ __all__ = [
     "ObjectNotFoundError",
     "OptionsConflictError",
     "SelectorError",
+    "StaleCacheError",
     "StoppedError",
     "UnknownIndexError",
     "UnknownResourceError",
@@ -110,6 +112,21 @@ class AmbiguousResourceError(DynInformerError, LookupError):
     """
 
 
+class AuditError(DynInformerError, RuntimeError):
+    """What is held could not be compared with what the server has; the message says why.
+
+    >>> from dyninformer import DynamicSharedInformerFactory
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+    ...     namespaces = factory.for_resource("v1/namespaces")
+    ...     try:
+    ...         namespaces.informer.audit()
+    ...     except AuditError as error:
+    ...         print(error)
+    cannot audit namespaces.v1: it is not started
+    """
+
+
 class ObjectNotFoundError(DynInformerError, LookupError):
     """The cache holds no such object; the message says whether the cache is synced.
 
@@ -181,6 +198,29 @@ class CacheSyncError(DynInformerError, TimeoutError):
     ...         for gvr, status in error.status.items():  # and status.reason says why
     ...             print(gvr, status.synced)
     pods.v1 False
+    """
+
+    def __init__(self, message: str, status: Mapping[Any, Any]) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class StaleCacheError(DynInformerError, TimeoutError):
+    """Nothing shows that a cache is as fresh as it must be; the message says since when, and why.
+
+    ``status`` says of each resource that is too old how it stands; ``status.fresh_as_of`` is when
+    its cache was last known to be as the server has it.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> from dyninformer.testing.faults import Refuse
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     with server.faults.add(Refuse()):
+    ...         try:
+    ...             namespaces.informer.wait_fresh(0, timeout=0.1)
+    ...         except StaleCacheError as error:
+    ...             print([str(gvr) for gvr in error.status])
+    ['namespaces.v1']
     """
 
     def __init__(self, message: str, status: Mapping[Any, Any]) -> None:

@@ -48,6 +48,7 @@ from dyninformer.threads import (
     waited,
 )
 from dyninformer.types import Names
+from dyninformer.waiting import until_fresh
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.status import InformerStatus
 
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("dyninformer")
 _EXIT_SECONDS: Final = 5.0
+_ASKING_SECONDS: Final = 10.0
 _TRIES: Final = 2  # that failed for what time does not mend: `sync` gives up
 _LOOKUP_EVERY: Final = 3.0  # seconds between two lookups of a name, at most: somebody waits
 _CRDS_LATE: Final = 10.0  # seconds after its return in which a server may not know its CRDs
@@ -247,6 +249,22 @@ class DynamicSharedInformerFactory:
     def status(self) -> Status:
         """How each informer stands."""
         return {each.gvr: each.informer.status() for each in self._registry.all()}
+
+    def require_fresh(self, max_age: float, timeout: float | None = _ASKING_SECONDS) -> None:
+        """Raise StaleCacheError unless all caches are as the server had them ``max_age`` s ago.
+
+        Or since then, see `SharedIndexInformer.wait_fresh`: the server is asked where that is not
+        known, and has until the timeout to answer. An informer that is not started is not fresh;
+        one that was stopped by itself is left out.
+        """
+        waited(self.until_fresh(max_age, timeout))
+
+    def until_fresh(self, max_age: float, timeout: float | None) -> Waiting[None]:
+        """`require_fresh`, for a thread or a loop to carry out. Not for import."""
+        found = [each.informer for each in self._registry.all()]
+        if not self._stopped.is_set():
+            found = [each for each in found if not each.is_stopped()]
+        return until_fresh(found, max_age, timeout)
 
     def remove(self, resource: Resource, timeout: float = _EXIT_SECONDS) -> bool:
         """Stop an informer and forget it, so that it can be asked for anew (S4).

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dyninformer.checked import check_function, checked, wrong
-from dyninformer.delivery.dispatch import Dispatcher, Timers
+from dyninformer.delivery.dispatch import Dispatcher, Timer, Timers, jittered
 from dyninformer.delivery.handlers import (
     Filter,
     Handler,
@@ -21,7 +25,7 @@ from dyninformer.delivery.handlers import (
 )
 from dyninformer.delivery.stream import EventStream
 from dyninformer.discovery import Discovery
-from dyninformer.errors import StoppedError
+from dyninformer.errors import AuditError, StoppedError
 from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.metrics import NO_METRICS, Metrics, contained
@@ -48,9 +52,12 @@ from dyninformer.threads import (
     waited,
 )
 from dyninformer.types import Names, Object
-from dyninformer.waiting import Condition, Written, until_met, until_seen
-from dyninformer.watching.client import Source
+from dyninformer.waiting import Condition, Written, until_fresh, until_met, until_seen
+from dyninformer.watching.audit import AuditReport, ScopeAudit
+from dyninformer.watching.background import BackgroundThreads
+from dyninformer.watching.client import Channel, Source
 from dyninformer.watching.crds import CrdWatch
+from dyninformer.watching.prober import Prober
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
@@ -74,6 +81,9 @@ if TYPE_CHECKING:
 Tweak: TypeAlias = Callable[[ListOptions], None]
 WatchErrorHandler: TypeAlias = Callable[[Exception], object]
 
+_logger = logging.getLogger(__name__)
+_LONGEST_AUDIT: Final = 600.0  # seconds, of one that was not asked for
+_MOST_ASKING: Final = 32  # at a time; each takes a second or two
 _GRACE: Final = 0.5  # seconds that a connect under way is waited for at the end
 
 
@@ -326,6 +336,11 @@ class SharedIndexInformer:
         return self._runtime
 
     @property
+    def reflectors(self) -> Reflectors:
+        """What keeps its cache as the server has it. Not for import."""
+        return self._reflectors
+
+    @property
     def controller(self) -> Controller:
         """client-go's view of the informer as a controller."""
         return Controller(self)
@@ -404,12 +419,27 @@ class SharedIndexInformer:
         """Delete an object; returns the server's Status, or the object if finalizers keep it.
 
         ``propagation`` is Background, Foreground or Orphan; with ``uid`` only the object that has
-        it is deleted. ``wait`` waits until it is gone from the cache, as in `patch`;
-        WaitTimeoutError names the finalizers that keep it.
+        it is deleted. ``wait`` waits until it is gone from the cache, also if that has yet to see
+        it come; WaitTimeoutError names the finalizers that keep it.
         """
         key = self.key_rules.checked_key(name, namespace)
         asked = deleting(key, propagation=propagation, uid=uid, wait=wait)
         return waited(until_written(self, asked))
+
+    # -- looking again ---------------------------------------------------------------------
+
+    def audit(self, timeout: float | None = None) -> AuditReport:
+        """Compare what is held with what the server has, and put right what differs (S36).
+
+        A watch may leave out a change without any error, if a server or what is before it has
+        lost one. This lists the collection, metadata only, gives what differs time to be told,
+        and then asks for those objects again: what is still different is told to the handlers as
+        the change that it is, logged and counted. ``audit=3600`` in `ResourceOptions` does it
+        every hour.
+
+        AuditError says why it cannot be compared: no right to list it, not synced, not there.
+        """
+        return self._reflectors.audit(Deadline(timeout))
 
     def check_watched(self, namespace: str) -> None:
         """ValueError if nothing of this namespace is watched; "" is fine. Not for import."""
@@ -472,6 +502,20 @@ class SharedIndexInformer:
         """`wait_for_version`, for a thread or a loop to carry out. Not for import."""
         return until_seen(self, self._reflectors, written, timeout, namespace)
 
+    def wait_fresh(self, max_age: float = 0, timeout: float | None = None) -> None:
+        """Wait until the cache is known to be as the server had it ``max_age`` s ago, or since.
+
+        Both count from the call: with 0 the cache then has all that was written before it.
+        What the watch has brought lately is enough; else the server is asked, by a list of one
+        object and a watch of a second or so. StaleCacheError says since when nothing is known, and
+        why. ``status().fresh_as_of`` tells the same without waiting, and without asking.
+        """
+        waited(self.until_fresh(max_age, timeout))
+
+    def until_fresh(self, max_age: float, timeout: float | None) -> Waiting[None]:
+        """`wait_fresh`, for a thread or a loop to carry out. Not for import."""
+        return until_fresh([self], max_age, timeout)
+
     def __repr__(self) -> str:
         return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"
 
@@ -503,7 +547,7 @@ class Controller:
 
 
 class Reflectors:
-    """Keep a store equal to what one informer watches. Every method: from any thread.
+    """Keep a store equal to what one informer watches. Not for import. Any method: from any thread.
 
     They are made when they start, since that is when ``tweak`` runs. ``on_synced`` is called
     on a reflector's thread, once all hold a whole state.
@@ -533,6 +577,11 @@ class Reflectors:
         # that can be taken twice.
         self._lock = threading.RLock()
         self._reflectors: tuple[Reflector, ...] = ()
+        self._audits: set[Channel] = set()  # what audits ask through; guarded, too
+        self._next_audit: Timer | None = None
+        self._asked_last: dict[str, str] = {}  # by namespace, the last key that was asked for
+        self._audited: datetime | None = None
+        self._audit_failed = ""  # why the last one that nobody asked for could not be made
         self.started = False
         """`start` was called."""
         self.stopped = False
@@ -555,16 +604,22 @@ class Reflectors:
                 self._reflectors = self._make()
             for each in self._reflectors:
                 each.start()
+            if self._next_audit is None:
+                self._schedule_audit()
             self.started = True  # last: after an interrupt the next start goes on from there
 
     def signal_stop(self) -> None:
         """Have all stop, and wait for nothing. Idempotent, also after an interrupt."""
         with self._lock:
             self.stopped = True
-            reflectors = self._reflectors
+            reflectors, audits = self._reflectors, tuple(self._audits)
         self._changed.ring()
         for each in reflectors:
             each.stop()
+        for channel in audits:
+            channel.close()
+        if self._next_audit is not None:
+            self._runtime.audits.cancel(self._next_audit)
 
     def wait_stopped(self, timeout: float | None) -> Names:
         """After `signal_stop`: the names of those that still run when the time is over."""
@@ -616,7 +671,120 @@ class Reflectors:
         if not reflectors:
             state = InformerState.STOPPED if self.stopped else InformerState.WAITING
             return InformerStatus(state=state, objects=len(self._store))
-        return merged([each.status() for each in reflectors], len(self._store))
+        found = merged([each.status() for each in reflectors], len(self._store))
+        return replace(found, audited=self._audited)
+
+    # -- audits ----------------------------------------------------------------------------
+
+    def audit(self, deadline: Deadline) -> AuditReport:
+        """See `SharedIndexInformer.audit`."""
+        self._check_auditable()
+        began, metrics = time.monotonic(), self._runtime.metrics
+        channel = self._runtime.source.channel()
+        try:
+            with self._lock:
+                self._audits.add(channel)
+            if self.stopped:
+                raise StoppedError(f"cannot audit {self._gvr}: the informer has stopped")
+            audits = [self._audit_scope(each, channel, deadline) for each in self._reflectors]
+        except AuditError:
+            metrics.count("audits", self._gvr, result="failed")
+            raise
+        finally:
+            with self._lock:
+                self._audits.discard(channel)
+            channel.close()
+        self._audited = datetime.now(UTC)
+        repaired = {key: kind for each in audits for key, kind in each.repaired.items()}
+        report = AuditReport(
+            gvr=self._gvr,
+            compared=sum(each.compared for each in audits),
+            from_etcd=sum(each.from_etcd for each in audits),
+            updated=[key for key, kind in repaired.items() if kind == "UPDATED"],
+            deleted=[key for key, kind in repaired.items() if kind == "DELETED"],
+            added=[key for key, kind in repaired.items() if kind == "ADDED"],
+            unresolved=[key for each in audits for key in each.different],
+            seconds=time.monotonic() - began,
+        )
+        metrics.count("audits", self._gvr, result="different" if report.differs else "equal")
+        if report.differs:
+            _logger.warning("audit: %s", report)
+        return report
+
+    def _audit_scope(
+        self, reflector: Reflector, channel: Channel, deadline: Deadline
+    ) -> ScopeAudit:
+        namespace = reflector.scope.namespace
+        audit = ScopeAudit(
+            reflector,
+            self._store,
+            channel,
+            deadline,
+            bell=self._changed,
+            stopped=lambda: self.stopped,
+            after=self._asked_last.get(namespace, ""),
+            metrics=self._runtime.metrics,
+        )
+        audit.run()
+        if audit.sampled:
+            self._asked_last[namespace] = audit.sampled[-1]
+        return audit
+
+    def _check_auditable(self) -> None:
+        """StoppedError or AuditError if there is nothing that could be compared."""
+        if self.stopped:
+            raise StoppedError(f"cannot audit {self._gvr}: the informer has stopped")
+        if not self.started:
+            raise AuditError(f"cannot audit {self._gvr}: it is not started")
+        for each in self._reflectors:
+            status = each.status()
+            if status.state is InformerState.ABSENT:
+                raise AuditError(f"cannot audit {each.scope}: {status.reason}")
+            if not each.synced:
+                why = f": {status.reason}" if status.reason else ""
+                raise AuditError(f"cannot audit {each.scope}: it is not synced yet{why}")
+
+    def _schedule_audit(self) -> None:
+        """Set the next audit that nobody has to ask for."""
+        period = self._options.audit
+        if period and not self.stopped:
+            # One thread of the factory calls one after the other: never two at once.
+            timer = self._runtime.audits.call_later(jittered(period), self._audit_now)
+            self._next_audit = timer
+            if self.stopped:
+                self._runtime.audits.cancel(timer)
+
+    def _audit_now(self) -> None:
+        """It is time; on the audits' thread."""
+        failed = ""
+        try:
+            self.audit(Deadline(_LONGEST_AUDIT))
+        except StoppedError:
+            return
+        except AuditError as error:
+            failed = str(error)
+            level = logging.DEBUG if failed == self._audit_failed else logging.WARNING
+            _logger.log(level, "%s", failed)
+        finally:
+            self._audit_failed = failed
+            self._schedule_audit()
+
+    def is_fresh(self, since: float) -> bool:
+        """What is held was known to be as the server has it, at a moment `since_boot` or later."""
+        found = [each.fresh_as_of for each in self._reflectors]
+        return bool(found) and all(as_of is not None and as_of >= since for as_of in found)
+
+    def ask_if_fresh(self, since: float) -> None:
+        """Have the server asked for all that is not known to be so; wait for nothing."""
+        for each in self._reflectors:
+            as_of = each.fresh_as_of
+            if as_of is None or as_of < since:
+                each.ask_if_fresh()
+
+    @property
+    def doubt(self) -> str:
+        """Why the server did not say that all is fresh; "" if it was not asked."""
+        return next(filter(None, (each.doubt for each in self._reflectors)), "")
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Have ``handler(error)`` called with each failure; before start."""
@@ -661,6 +829,9 @@ class Reflectors:
             crds=self._runtime.crds,
             on_status=self._look_at_status,
             on_failure=self._tell_failure,
+            questions=self._runtime.questions,
+            on_answered=self._changed.ring,
+            prober=self._runtime.prober,
             metrics=self._runtime.metrics,
         )
 
@@ -691,7 +862,11 @@ class Runtime:
         self.source = source
         self.metrics = contained(metrics)
         self.timers = Timers(self.owner)
-        self.crds = CrdWatch(source, owner=self.owner)
+        self.audits = Timers(self.owner, "dyninformer audits")
+        self.questions = BackgroundThreads(f"dyninformer questions to {source.host}", _MOST_ASKING)
+        """Threads that ask whether caches are fresh, and the server is there."""
+        self.prober = Prober(source.channel(), self.questions, owner=self.owner)
+        self.crds = CrdWatch(source, owner=self.owner, prober=self.prober)
         self.discovery = Discovery(source)
 
     @classmethod
@@ -711,16 +886,25 @@ class Runtime:
     def close(self) -> None:
         """End the timers, the CRD watch and the connection; wait for nothing. Idempotent."""
         self.timers.stop()
+        self.audits.stop()
         self.crds.stop()
+        self.prober.stop()
+        self.questions.close()
         self.source.close()
 
     def wait_closed(self, timeout: float | None = None) -> Names:
         """After `close`: the names of what still runs when the time is over."""
         deadline = Deadline(timeout)
-        ends = {"dyninformer timers": self.timers.join, "dyninformer CRD watch": self.crds.join}
+        ends = {
+            "dyninformer timers": self.timers.join,
+            "dyninformer audits": self.audits.join,
+            "dyninformer CRD watch": self.crds.join,
+            "dyninformer prober": self.prober.join,
+        }
         left = [name for name, join in ends.items() if not join(deadline.left)]
+        self.questions.join(deadline.left)  # what they wait for has been ended
         # A connect ends in a moment; a name lookup or a plugin may take any time, so that it is
         # named, and not waited for.
         grace = _GRACE if deadline.left is None else min(_GRACE, deadline.left)
         self.source.join(grace)
-        return left + self.source.under_way()
+        return left + self.questions.under_way() + self.source.under_way()

@@ -26,6 +26,8 @@ COUNTERS: Final = {
     "requests": "Requests to the API server, by verb and code",
     "relists": "Times the whole collection was read again, by reason",
     "events": "Changes that the cache took, by type",
+    "audits": "Audits that ended, by result: equal, different or failed",
+    "audit_repairs": "Objects that an audit found otherwise than the server had them, by type",
     "unusable_objects": "Objects from the server that could not be read and were skipped",
     "broken_frames": "Stream lines that were no JSON",
     "transform_errors": "Objects on which the transform raised",

@@ -98,9 +98,13 @@ _INDEXERS: Final = "a mapping from names to paths or functions, such as {'node':
 
 def checked_resync(seconds: object) -> float:
     """A resync period: 0 is off, anything else at least a second."""
-    seconds = checked_number("resync", seconds, "seconds, 0 for never")
+    return _checked_period("resync", seconds)
+
+
+def _checked_period(name: str, seconds: object) -> float:
+    seconds = checked_number(name, seconds, "seconds, 0 for never")
     if not (seconds == 0 or 1 <= seconds < float("inf")):
-        raise ValueError(f"resync is {seconds!r}: give 0 for none, or 1 second and more")
+        raise ValueError(f"{name} is {seconds!r}: give 0 for none, or 1 second and more")
     return float(seconds)
 
 
@@ -185,6 +189,9 @@ class ResourceOptionsDict(TypedDict, total=False):
     """False never asks for a streaming list, which newer servers have, but lists in pages."""
     compress: bool | None
     """False keeps entries as plain JSON: more memory, a little less CPU."""
+    audit: float | None
+    """The period, in seconds, at which what is held is compared with what the server has, and put
+    right (`SharedIndexInformer.audit`); 0 is never."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,11 +225,16 @@ class ResourceOptions:
     """False never asks for a streaming list, which newer servers have, but lists in pages."""
     compress: bool | None = None
     """False keeps entries as plain JSON: more memory, a little less CPU."""
+    audit: float | None = None
+    """The period, in seconds, at which what is held is compared with what the server has, and put
+    right (`SharedIndexInformer.audit`); 0 is never."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "namespaces", checked_namespaces(self.namespaces))
         if self.resync is not None:
             object.__setattr__(self, "resync", checked_resync(self.resync))
+        if self.audit is not None:
+            object.__setattr__(self, "audit", _checked_period("audit", self.audit))
         if self.page_size is not None:
             _checked_page_size("page_size", self.page_size)
         for name, give in _SELECTORS.items():
@@ -276,6 +288,7 @@ _MEANT: Final = ResourceOptions(
     page_size=DEFAULT_PAGE_SIZE,
     watch_list=True,
     compress=True,
+    audit=0,
 )
 """What an option means where it is given nowhere."""
 

@@ -79,6 +79,18 @@ class Deadline:
         return self._until is not None and time.monotonic() >= self._until
 
 
+def since_boot() -> float:
+    """Seconds that have passed since some moment, those of a machine that slept too.
+
+    The monotonic clock of Linux stands still while a laptop sleeps; where there is no other one,
+    as on Windows and macOS, it is all there is.
+    """
+    return time.clock_gettime(_BOOT_CLOCK) if _BOOT_CLOCK is not None else time.monotonic()
+
+
+_BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 class Sleeper(Protocol):
     """What waits at a bell: the lock that a thread sleeps on, or what stands for an event loop."""
 

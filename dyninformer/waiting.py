@@ -1,17 +1,19 @@
-"""Waiting until an informer's cache has an object as it should be, or a version."""
+"""Waiting until an informer's cache has an object as it should be, or a version, or is fresh."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from dyninformer.checked import check_function, checked_name, checked_text
+from dyninformer.checked import check_function, checked_name, checked_number, checked_text
 from dyninformer.delivery.key_watch import KeyWatch
-from dyninformer.errors import JSONPathError, StoppedError, WaitTimeoutError
+from dyninformer.errors import JSONPathError, StaleCacheError, StoppedError, WaitTimeoutError
 from dyninformer.jsonpath.comparisons import Comparison, PathCondition, divided
 from dyninformer.store import versions
-from dyninformer.threads import Deadline, Pause, Waiting
+from dyninformer.threads import Deadline, Pause, Waiting, since_boot
 from dyninformer.types import Object
 
 if TYPE_CHECKING:
@@ -93,6 +95,57 @@ def until_seen(
         f"it is at {at}. {advice} {informer.status().reason}"
     )
     raise WaitTimeoutError(" ".join(message.split()), None)
+
+
+def until_fresh(
+    informers: Iterable[SharedIndexInformer], max_age: float, timeout: float | None
+) -> Waiting[None]:
+    """See `SharedIndexInformer.wait_fresh`; of several, they are asked for together."""
+    if not checked_number("max_age", max_age, "seconds, 0 for now") >= 0:
+        raise ValueError(f"max_age is {max_age}: give seconds, 0 for now")
+    since, deadline = since_boot() - max_age, Deadline(timeout)
+    stale = list(informers)
+    while stale := [each for each in stale if not each.reflectors.is_fresh(since)]:
+        stopped = next((each for each in stale if each.is_stopped()), None)
+        if stopped is not None:
+            raise StoppedError(f"the informer of {stopped.gvr} has stopped: its cache grows old")
+        if deadline.over:
+            raise _too_old(stale, max_age)
+        for each in stale:
+            each.reflectors.ask_if_fresh(since)
+        # One after the other, and none for so long that the others are not asked for again.
+        first = stale.pop(0)
+        left = deadline.left
+        again = Deadline(_ASK_AGAIN if left is None else min(left, _ASK_AGAIN))
+        yield first.reflectors.pause(partial(_is_decided, first, since), again)
+        stale.append(first)
+
+
+def _is_decided(informer: SharedIndexInformer, since: float) -> bool:
+    return informer.is_stopped() or informer.reflectors.is_fresh(since)
+
+
+_ASK_AGAIN: Final = 0.5  # seconds after which it is looked at whether the server can be asked again
+
+
+def _too_old(stale: Sequence[SharedIndexInformer], max_age: float) -> StaleCacheError:
+    """What to raise: of each cache its age, and why nothing has been known since."""
+    status = {each.gvr: each.status() for each in stale}
+    lines = []
+    for each in stale:
+        found = status[each.gvr]
+        known, ago = "never", ""
+        if found.fresh_as_of is not None:
+            age = datetime.now(UTC) - found.fresh_as_of
+            known, ago = "last", f" {age.total_seconds():.1f} s ago"
+        state = "not started" if not each.is_started() else found.state
+        why = found.reason or each.reflectors.doubt or f"it is {state}"
+        lines.append(f"{each.gvr} was {known} known to be as the server has it{ago}: {why}")
+    wanted = f"not more than {max_age:g} s old" if max_age else "as the server has it now"
+    if len(lines) == 1:
+        return StaleCacheError(f"nothing shows that the cache is {wanted}: {lines[0]}", status)
+    head = f"nothing shows that {len(lines)} caches are {wanted}:"
+    return StaleCacheError("\n  ".join([head, *sorted(lines)]), status)
 
 
 def _version_of(written: object) -> tuple[str, str]:

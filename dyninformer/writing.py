@@ -16,6 +16,7 @@ from dyninformer.errors import (
     ForbiddenError,
     InvalidError,
     ObjectNotFoundError,
+    StaleCacheError,
     StoppedError,
     UnknownResourceError,
     UnreachableError,
@@ -165,8 +166,7 @@ def until_written(informer: SharedIndexInformer, write: Write) -> Waiting[Object
     """Write, in the thread that carries this out; then wait for the cache if that was asked for."""
     yield from until_possible(informer, write)
     answer = send(informer, write)
-    if write.patience is not None:
-        yield from until_held(informer, write, answer)
+    yield from until_held(informer, write, answer)
     return answer
 
 
@@ -210,7 +210,9 @@ def send(informer: SharedIndexInformer, write: Write) -> Object:
 
 
 def until_held(informer: SharedIndexInformer, write: Write, answer: Object) -> Waiting[None]:
-    """Wait until the cache has what was written."""
+    """Wait until the cache has what was written, if that was asked for."""
+    if write.patience is None:
+        return
     if write.verb == "delete":
         yield from _until_gone(informer, write, answer)
         return
@@ -234,11 +236,18 @@ def _until_gone(informer: SharedIndexInformer, write: Write, answer: Object) -> 
 
     namespace, _, name = write.key.rpartition("/")
     deadline = Deadline(write.patience)
-    held = informer.store.get_by_key(write.key)
-    if held is None or other(held):
-        return
     try:
+        if informer.store.get_by_key(write.key) is None:
+            # It may have been created so lately that neither this nor its end is known here.
+            yield from informer.until_fresh(0, deadline.left)
+        held = informer.store.get_by_key(write.key)
+        if held is None or other(held):
+            return
         yield from informer.until_met("delete", name, namespace or None, deadline.left)
+    except StaleCacheError as error:
+        raise WaitTimeoutError(
+            f"{_subject(informer, write)} is deleted, but {error}", None
+        ) from None
     except WaitTimeoutError as error:
         last = error.last or {}
         if last and other(last):

@@ -99,6 +99,7 @@ class StandInInformer:
         self.fails: BaseException | None = None
         self.objects = 0
         self.state = InformerState.LISTING
+        self.looked = 0  # how often it was asked whether it has synced
 
     def add_event_handler(self, *, on_event: OnEvent, name: str) -> StandInRegistration:
         """As the real one."""
@@ -117,6 +118,7 @@ class StandInInformer:
 
     def has_synced(self) -> bool:
         """As the test says."""
+        self.looked += 1
         return self.synced
 
     def until_synced(self, timeout: float | None) -> Waiting[bool]:
@@ -156,6 +158,7 @@ class StandInCluster:
         self.conflict: GVR | None = None
         self.fails: dict[GVR, BaseException] = {}
         self.resources = list(resources)
+        self._kept: list[ResolvedResource] | None = None
         self.error: BaseException | None = None
         self.looks = 0
         self.available = available
@@ -190,14 +193,17 @@ class StandInCluster:
     # -- discovery
 
     def all_versions(self) -> list[ResolvedResource]:
-        """What the test says."""
+        """What the test says, or as the real one what it said before."""
         self.looks += 1
         if self.error is not None:
             raise self.error
-        return list(self.resources)
+        if self._kept is None:
+            self._kept = list(self.resources)
+        return list(self._kept)
 
     def invalidate(self) -> None:
-        """Nothing is kept."""
+        """Nothing is kept any more."""
+        self._kept = None
 
     # -- news of CRDs
 
@@ -394,6 +400,9 @@ def test_a_dropped_version_is_followed_in_another() -> None:
         cluster.sync_at_once = False
         cluster.serve(served(new))
         until(lambda: names(follower) == [new, old])
+        looked = cluster.informer(new).looked
+        until(lambda: cluster.informer(new).looked > looked + 3)
+        assert names(follower) == [new, old]
         assert informer.listeners()
         cluster.informer(new).synced = True
         until(lambda: names(follower) == [new])
@@ -462,11 +471,15 @@ def test_options_go_to_every_informer() -> None:
 def test_closing_ends_the_events_and_removes_what_was_brought() -> None:
     """At once, and the thread after it."""
     cluster = StandInCluster(served(CERTIFICATES))
-    with cluster.following(PATTERN) as follower:
+    heard: list[object] = []
+    with cluster.following(PATTERN, on_event=heard.append) as follower:
         until(follower.has_synced)
         informer = cluster.informer(CERTIFICATES)
+        (listener,) = informer.listeners()
         follower.close()
         assert not informer.listeners()
+        listener.on_event(informer.gvr)  # type: ignore[arg-type]
+        assert heard == [], "an event that was on its way is told after the end"
         assert informer.stopped
         assert names(follower) == []
         assert not cluster.callbacks

@@ -289,13 +289,13 @@ def test_no_configuration_is_an_error_that_says_where_it_looked(tmp_path: Path) 
 
 
 def test_its_threads_end_with_it(own_server: ApiServer) -> None:
-    """The CRD watch and the timers; again is fine."""
+    """The CRD watch, its prober and the timers; again is fine."""
     runtime = Runtime.connect(own_server.client())
     before = threading.active_count()
     runtime.crds.subscribe(lambda: None)
     runtime.timers.call_later(1000, lambda: None)
     until(lambda: runtime.crds.available)
-    assert threading.active_count() == before + 2
+    assert threading.active_count() == before + 3
     runtime.close()
     runtime.close()
     assert runtime.wait_closed(5) == []

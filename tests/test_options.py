@@ -74,6 +74,9 @@ def test_a_resync_period_is_none_or_a_second_at_least(wrong: float) -> None:
         ResourceOptions(resync=wrong)
     assert ResourceOptions(resync=0).resync == 0
     assert ResourceOptions(resync=1).resync == 1
+    with pytest.raises(ValueError, match="audit"):
+        ResourceOptions(audit=wrong)
+    assert ResourceOptions(audit=3600).audit == 3600
 
 
 @pytest.mark.parametrize("wrong", [0, -5, 1 << 40])
@@ -122,6 +125,7 @@ def test_what_was_not_said_is_what_is_meant_by_it() -> None:
         page_size=500,
         watch_list=True,
         compress=True,
+        audit=0,
     )
     assert ResourceOptions().settled() == everything
     assert everything.conflicts(ResourceOptions()) == []

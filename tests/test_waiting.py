@@ -52,6 +52,15 @@ def test_a_wait_ends_with_the_change_that_meets_its_condition(
     assert found == [changed]
 
 
+def test_a_version_that_was_passed_has_been_seen(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """What came later says so."""
+    first, second = write(server, "a", x="1"), write(server, "b", x="1")
+    synced.wait_for_version(second["metadata"]["resourceVersion"], PATIENCE)
+    synced.wait_for_version(first["metadata"]["resourceVersion"], timeout=0)
+
+
 class DeletedAtFirstSight(Store):
     """A cache whose object is deleted from the server as soon as it was looked at."""
 

@@ -153,6 +153,8 @@ DOORS = [
         "transform is a coroutine function",
     ),
     Door(f"{F}.for_resource", lambda w: ask(w, resync="5"), "resync is '5': give seconds"),
+    Door(f"{F}.for_resource", lambda w: ask(w, audit="5"), "audit is '5': give seconds, 0 for"),
+    Door(f"{F}.for_resource", lambda w: ask(w, audit=0.5), "audit is 0.5: give 0 for none"),
     Door(
         f"{F}.for_resource",
         lambda w: ask(w, metadata_only="yes"),
@@ -431,10 +433,25 @@ DOORS = [
         "a version is empty: give a resourceVersion",
     ),
     Door(f"{I}.wait_for_version", lambda w: w.informer.wait_for_version("5", "5"), SECONDS),
+    Door(f"{I}.audit", lambda w: w.informer.audit("5"), SECONDS),
     Door(
         f"{I}.wait_for_version",
         lambda w: w.informer.wait_for_version("5", 1, namespace=5),
         "namespace is 5: give a name",
+    ),
+    *(
+        Door(name, partial(call, given=given), said)
+        for given, said in [
+            (("5",), "max_age is '5': give seconds, 0 for now"),
+            ((None,), "max_age is None: give seconds, 0 for now"),
+            ((-1,), "max_age is -1: give seconds, 0 for now"),
+            ((float("nan"),), "max_age is nan: give seconds, 0 for now"),
+            ((5, "5"), SECONDS),
+        ]
+        for name, call in [
+            (f"{I}.wait_fresh", lambda w, given: w.informer.wait_fresh(*given)),
+            (f"{F}.require_fresh", lambda w, given: w.factory.require_fresh(*given)),
+        ]
     ),
     Door(f"{L}.get", lambda w: w.lister.get(5), "name is 5: give a name"),
     Door(f"{L}.get", lambda w: w.lister.get(None, default=None), "name is None: give a name"),

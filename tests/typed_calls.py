@@ -7,10 +7,12 @@ both complain if it is no error: a mistake that is no longer found is one here.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Unpack
 
 from dyninformer import (
     DROP,
+    AuditReport,
     Drop,
     DynamicSharedInformerFactory,
     Event,
@@ -62,7 +64,10 @@ def right(factory: DynamicSharedInformerFactory) -> None:
         page_size=100,
         watch_list=False,
         compress=False,
+        audit=3600,
     )
+    report: AuditReport = found.informer.audit(timeout=60)
+    assert not report.differs
     found.lister.by_index("node", "worker-1")
     factory.for_resource("pods", namespaces="prod", transform=strip("metadata.managedFields"))
     factory.for_resource("pods", namespaces=None, label_selector=None, resync=None)
@@ -100,6 +105,7 @@ def options_of_another_type(factory: DynamicSharedInformerFactory) -> None:
     factory.for_resource(PODS, indexers=[".spec.nodeName"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     factory.for_resource(PODS, indexers={"node": 1})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
     factory.for_resource(PODS, metadata_only="yes")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    factory.for_resource(PODS, audit="hourly")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     factory.for_resource(PODS, page_size="all")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     factory.for_resource(PODS, transform="strip")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     factory.for_resource(("", "v1", "pods"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -108,3 +114,16 @@ def options_of_another_type(factory: DynamicSharedInformerFactory) -> None:
     open_informer("pods", indexers=[".spec.nodeName"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     open_informer(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     open_informer("pods", namespaces=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def freshness(factory: DynamicSharedInformerFactory) -> datetime | None:
+    """Seconds, and a moment."""
+    factory.require_fresh(5)
+    factory.require_fresh(0.5, timeout=None)
+    informer = factory.for_resource(PODS).informer
+    informer.wait_fresh()
+    informer.wait_fresh(5, timeout=1)
+    factory.require_fresh("5")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    informer.wait_fresh(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    live: bool = informer.status().live
+    return informer.status().fresh_as_of if live else None

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _EXIT_SECONDS: Final = 5.0
+_ASKING_SECONDS: Final = 10.0
 _CANCELLED_SECONDS: Final = 0.05
 """What a cancelled ``async with`` waits for the end at most; the rest goes on without it."""
 
@@ -148,6 +149,14 @@ class DynamicSharedInformerFactory:
     def status(self) -> Status:
         """How each informer stands."""
         return {} if self._made is None else self._made.status()
+
+    async def require_fresh(self, max_age: float, timeout: float | None = _ASKING_SECONDS) -> None:
+        """Raise StaleCacheError unless all caches are as the server had them ``max_age`` s ago.
+
+        See `dyninformer.DynamicSharedInformerFactory.require_fresh`.
+        """
+        core = await self._off_loop(self._core)
+        await carry_out(core.until_fresh(max_age, timeout))
 
     async def remove(self, resource: Resource, timeout: float = _EXIT_SECONDS) -> bool:
         """Stop an informer and forget it, so that it can be asked for anew (S4).

@@ -24,7 +24,21 @@ from dyninformer.options import IndexFunction, ResourceOptions, Transform
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 from dyninformer.waiting import Condition, Written
+from dyninformer.watching.audit import AuditReport
 from dyninformer.watching.status import InformerStatus
+from dyninformer.writing import (
+    FIELD_MANAGER,
+    Patch,
+    Wait,
+    Write,
+    applying,
+    deleting,
+    named_by,
+    patching,
+    send,
+    until_held,
+    until_possible,
+)
 
 if TYPE_CHECKING:
     from dyninformer.aio.work import WorkQueue
@@ -259,6 +273,96 @@ class SharedIndexInformer:
         """Its state, and the reason for it."""
         return self._core.status()
 
+    async def audit(self, timeout: float | None = None) -> AuditReport:
+        """Compare what is held with what the server has, and put right what differs (S36).
+
+        See `dyninformer.SharedIndexInformer.audit`. It runs on a thread; cancelled, it goes on
+        there.
+        """
+        return await self._shell.blocking.run(partial(self._core.audit, timeout))
+
+    # -- writes --------------------------------------------------------------------------
+
+    async def patch(
+        self,
+        name: str,
+        namespace: str | None,
+        patch: Patch,
+        *,
+        field_manager: str | None = None,
+        wait: Wait = False,
+    ) -> Object:
+        """Change an object, and return it as it then is.
+
+        See `dyninformer.SharedIndexInformer.patch`. The request is made on a thread; cancelled, it
+        may have been made. ``wait`` costs no thread.
+        """
+        key = self._core.key_rules.checked_key(name, namespace)
+        return await self._write(
+            patching(key, patch, field_manager=field_manager, subresource="", wait=wait)
+        )
+
+    async def patch_status(
+        self,
+        name: str,
+        namespace: str | None,
+        patch: Patch,
+        *,
+        field_manager: str | None = None,
+        wait: Wait = False,
+    ) -> Object:
+        """`patch` of the status subresource: ``{"status": {...}}``."""
+        key = self._core.key_rules.checked_key(name, namespace)
+        return await self._write(
+            patching(key, patch, field_manager=field_manager, subresource="status", wait=wait)
+        )
+
+    async def apply(
+        self,
+        obj: Mapping[str, object],
+        *,
+        field_manager: str = FIELD_MANAGER,
+        force: bool = False,
+        subresource: str = "",
+        wait: Wait = False,
+    ) -> Object:
+        """Have an object be as given, by a server-side apply.
+
+        See `dyninformer.SharedIndexInformer.apply`, and `patch` for what is awaited.
+        """
+        asked = applying(
+            self.gvr,
+            self._core.key_rules.checked_key(*named_by(obj)),
+            obj,
+            field_manager=field_manager,
+            force=force,
+            subresource=subresource,
+            wait=wait,
+        )
+        return await self._write(asked)
+
+    async def delete(
+        self,
+        name: str,
+        namespace: str | None = None,
+        *,
+        propagation: str | None = None,
+        uid: str | None = None,
+        wait: Wait = False,
+    ) -> Object:
+        """Delete an object; returns the server's Status, or the object if finalizers keep it.
+
+        See `dyninformer.SharedIndexInformer.delete`, and `patch` for what is awaited.
+        """
+        key = self._core.key_rules.checked_key(name, namespace)
+        return await self._write(deleting(key, propagation=propagation, uid=uid, wait=wait))
+
+    async def _write(self, asked: Write) -> Object:
+        await carry_out(until_possible(self._core, asked))
+        answer = await self._shell.blocking.run(partial(send, self._core, asked))
+        await carry_out(until_held(self._core, asked, answer))
+        return answer
+
     # -- waiting for the cluster ---------------------------------------------------------
 
     async def wait_for(
@@ -289,6 +393,13 @@ class SharedIndexInformer:
         See `dyninformer.SharedIndexInformer.wait_for_version`.
         """
         await carry_out(self._core.until_seen(written, timeout, namespace))
+
+    async def wait_fresh(self, max_age: float = 0, timeout: float | None = None) -> None:
+        """Wait until the cache is known to be as the server had it ``max_age`` s ago, or since.
+
+        See `dyninformer.SharedIndexInformer.wait_fresh`.
+        """
+        await carry_out(self._core.until_fresh(max_age, timeout))
 
     def __repr__(self) -> str:
         return f"<aio.{repr(self._core).removeprefix('<')}"

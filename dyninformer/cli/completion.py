@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import typer
 
+from dyninformer.errors import DynInformerError
+
 if TYPE_CHECKING:
     from dyninformer.discovery import Discovery, ResolvedResource
+    from dyninformer.watching.brief import BriefSource
     from dyninformer.watching.client import Source
 
 Complete: TypeAlias = Callable[[typer.Context, str], list[str]]
@@ -113,7 +116,7 @@ def _object_names(ctx: typer.Context, resource: str, begun: str) -> list[str]:
 class _Cluster:
     """What is asked of a cluster, by a list of what a list of names needs: no watch is."""
 
-    source: Source
+    source: BriefSource | Source
     discovery: Discovery
 
     def asked(self, ctx: typer.Context, words: str) -> tuple[ResolvedResource, str]:
@@ -270,14 +273,21 @@ def _found(ctx: typer.Context, ask: Callable[[_Cluster], Iterable[str]]) -> list
     # The time is the cluster's: what takes long here comes before it.
     from dyninformer.cli.global_flags import GlobalFlags  # noqa: PLC0415 - when asked
     from dyninformer.discovery import Discovery  # noqa: PLC0415
-    from dyninformer.watching.config import official  # noqa: PLC0415
+    from dyninformer.watching.brief import BriefSource  # noqa: PLC0415
 
-    official()
+    try:
+        source = GlobalFlags.given({**ctx.params, "verbosity": 0}).brief_source()
+    except (DynInformerError, OSError):
+        return []
+    if not isinstance(source, BriefSource):
+        from dyninformer.watching.config import official  # noqa: PLC0415 - few need it
+
+        official()
     answer: list[str] = []
 
     def run() -> None:
         try:
-            with closing(GlobalFlags.given({**ctx.params, "verbosity": 0}).source()) as source:
+            with closing(source):
                 answer.extend(ask(_Cluster(source, Discovery(source))))
         except Exception:  # noqa: BLE001 - somebody is typing: no candidates is the message
             answer.clear()

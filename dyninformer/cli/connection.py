@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeAlias, get_args
 
 from dyninformer.cli.arguments import objects_option
 from dyninformer.cli.errors import UNREACHABLE, WRONG_USAGE, CommandError, in_a_shell
@@ -26,6 +27,7 @@ from dyninformer.watching.status import InformerState, InformerStatus, InformerT
 
 if TYPE_CHECKING:
     from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
+    from dyninformer.watching.brief import BriefSource
     from dyninformer.watching.client import Source
 
 Command: TypeAlias = Callable[..., None]
@@ -79,25 +81,36 @@ class Target(GlobalFlags):
         """The cluster, for as long as the command runs."""
         from dyninformer.factory import DynamicSharedInformerFactory  # noqa: PLC0415 - it is heavy
 
-        source = self.asked()
+        source = self.source()
+        _say_doubt(source.doubt)
         with DynamicSharedInformerFactory(source) as factory:
             yield Cluster(self, factory.discovery, factory.namespace, factory)
 
-    def asked(self, *, brief: bool = False) -> Source:
-        """The server, with a word about what is wrong with the way there."""
-        source = self.source(brief=brief)
-        if source.doubt:
-            say(f"warning: {visible(source.doubt)}")
+    def asked_briefly(self) -> BriefSource | Source:
+        """The server, for few requests."""
+        source = self.brief_source()
+        _say_doubt(source.doubt)
         return source
 
 
-def with_target(*left_out: str) -> Callable[[Command], Command]:
+def _say_doubt(doubt: str) -> None:
+    """A word about what is wrong with the way to the server, if anything is."""
+    if doubt:
+        say(f"warning: {visible(doubt)}")
+
+
+def with_target(*left_out: str, unused: Sequence[str] = ()) -> Callable[[Command], Command]:
     """Replace a command's parameter ``target`` by the options that make one.
 
     Which objects are meant stands in the place of ``target``, which cluster at the end.
-    ``left_out`` are the options that a command does not have, or has in a form of its own.
+    ``left_out`` are the options that a command does not have, or has in a form of its own;
+    ``unused`` those that mean nothing to it, and are taken as kubectl takes them.
     """
-    options = [each for each in parameters(Target) if each.name not in left_out]
+    options = [
+        _hidden(each) if each.name in unused else each
+        for each in parameters(Target)
+        if each.name not in left_out
+    ]
     objects = [each for each in options if each.name in _OBJECTS_OPTIONS]
     cluster = [each for each in options if each.name not in _OBJECTS_OPTIONS]
 
@@ -115,6 +128,13 @@ def with_target(*left_out: str) -> Callable[[Command], Command]:
         return run
 
     return decorate
+
+
+def _hidden(option: inspect.Parameter) -> inspect.Parameter:
+    kind, shown = get_args(option.annotation)
+    hidden = copy(shown)
+    hidden.hidden = True
+    return option.replace(annotation=Annotated[kind, hidden])
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
 import typer
 
 from dyninformer.cli import arguments, completion
-from dyninformer.cli.arguments import Filter, where_filter
 from dyninformer.cli.connection import LOOK_SECONDS, ConnectionNotices, Target, with_target
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
 from dyninformer.cli.terminal import Screen, canvas
+from dyninformer.cli.where import Filter, where_filter
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.display.text import Line, visible
 from dyninformer.errors import JSONPathError

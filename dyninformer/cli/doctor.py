@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -20,6 +20,7 @@ from dyninformer.cli.resource_checks import (
     CollectionChecks,
     Probes,
     ResourceChecks,
+    audited,
     broken_groups,
     idle_watch,
 )
@@ -32,6 +33,13 @@ from dyninformer.watching.client import Source
 
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 _FORMS = ("text", "json")
+
+
+class Held(NamedTuple):
+    """For how long a watch is held, and whether what it told is looked at then."""
+
+    seconds: float
+    audit: bool
 
 
 @with_target("selector", "field_selector", "request_timeout")
@@ -55,6 +63,13 @@ def command(
             show_default=False,
         ),
     ] = 0.0,
+    audit: Annotated[
+        bool,
+        typer.Option(
+            "--audit",
+            help="Compare what an informer holds, after --watch-for, with what the server has.",
+        ),
+    ] = False,
     target: Target,
     output: Annotated[
         str,
@@ -80,7 +95,8 @@ def command(
 
     A line per check: the configuration, connection, certificate and proxy, credentials, clocks,
     versions, the API groups; and of each resource its CRD, your rights, a list, a watch,
-    streaming lists, bookmarks. Below whatever is not ok stands a fix. No token is ever shown.
+    streaming lists, bookmarks, and with --audit whether a watch tells all that happens. Below
+    whatever is not ok stands a fix. No token is ever shown.
 
     Exit codes: 0 nothing FAILs; 1 something does; 2 wrong usage; 3 the server cannot be reached
     or refuses.
@@ -92,13 +108,15 @@ def command(
     $ dyninformer doctor certificates -n prod
     $ dyninformer doctor cert ipamblocks -A -o json
     $ dyninformer doctor cert -A --watch-for 0.5
+    $ dyninformer doctor cert -n prod --audit
     ```
     """
     if output not in _FORMS:
         raise CommandError(f"-o {output}: give one of {', '.join(_FORMS)}", code=WRONG_USAGE)
     findings: list[Finding] = []
     screen = Screen()
-    for finding in _examination(target, resources or [], request_timeout, watch_for):
+    held = Held(watch_for, audit=audit)
+    for finding in _examination(target, resources or [], request_timeout, held):
         findings.append(finding)
         if output == "text":
             screen.show(_lines(finding))
@@ -114,7 +132,7 @@ def command(
 
 
 def _examination(
-    target: Target, spellings: list[str], patience: float, watch_for: float
+    target: Target, spellings: list[str], patience: float, held: Held
 ) -> Iterator[Finding]:
     """All checks, in the order in which one builds on the other."""
     yield from installed_versions()
@@ -135,14 +153,14 @@ def _examination(
             checks = ResourceChecks(source, discovery, server.user, patience)
             findings = chain(
                 checks.run(spelling, target.namespaces(source.namespace)),
-                _collections(source, checks, patience, watch_for),
+                _collections(source, checks, patience, held, target),
             )
             for finding in findings:
                 yield replace(finding, resource=spelling)
 
 
 def _collections(
-    source: Source, checks: ResourceChecks, patience: float, watch_for: float
+    source: Source, checks: ResourceChecks, patience: float, held: Held, target: Target
 ) -> Iterator[Finding]:
     """The requests that an informer makes for the objects of the resource that was found."""
     found = checks.found
@@ -155,8 +173,16 @@ def _collections(
         if space not in found.may("watch"):
             continue
         yield from collection.watching()
-        if watch_for > 0:
-            yield from idle_watch(probes, collection.version, watch_for)
+        if held.seconds > 0:
+            yield from idle_watch(probes, collection.version, held.seconds)
+        if held.audit:
+            yield from audited(
+                target.source(),
+                found.resource.gvr,
+                space,
+                patience=patience,
+                seconds=held.seconds,
+            )
 
 
 def _lines(finding: Finding) -> Iterator[Line]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple, Protocol
 
-from dyninformer.cli.arguments import Filter, named_objects
+from dyninformer.cli.arguments import named_objects
 from dyninformer.cli.connection import (
     LOOK_SECONDS,
     Cluster,
@@ -23,6 +23,7 @@ from dyninformer.cli.connection import (
 from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
 from dyninformer.cli.terminal import Screen, say
+from dyninformer.cli.where import Filter
 from dyninformer.delivery.changes import Change
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.discovery import ResolvedResource

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,8 +17,12 @@ from dyninformer.cli.errors import FAILED, UNREACHABLE, WRONG_USAGE, CommandErro
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.errors import UnreachableError
 from dyninformer.types import Object, Objects
-from dyninformer.watching.client import Source
-from dyninformer.watching.requests import BrokenAnswerError, JsonReply
+from dyninformer.watching.requests import (
+    NO_HEADERS,
+    BrokenAnswerError,
+    DocumentSource,
+    JsonReply,
+)
 
 Query: TypeAlias = list[tuple[str, str]]
 Cells: TypeAlias = Sequence[Any]
@@ -32,6 +37,8 @@ _PASSING: Final = (429, 500, 502, 503, 504)
 _WRONG: Final = (400, 405, 422)
 _RETRY_SECONDS: Final = 1.0
 _LONGEST_RETRY_SECONDS: Final = 10.0
+_SHORTEST_SECONDS: Final = 0.1
+"""That a request is given, however late it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +82,57 @@ class Answer:
 @contextmanager
 def fetching(target: Target) -> Iterator[Fetch]:
     """A way to ask for the objects of a target, for as long as the command runs."""
-    source = target.asked(brief=True)
+    source = target.asked_briefly()
     collecting = gc.isenabled()
     gc.disable()  # of what is fetched nothing is garbage until it is printed, and walking it costs
     try:
-        yield Fetch(Server(target, Discovery(source), source.namespace), source)
+        within = _Within(source, target.request_timeout)
+        yield Fetch(Server(target, Discovery(within), source.namespace), within)
     finally:
         if collecting:
             gc.enable()
         source.close()
 
 
+class _Within:
+    """A source whose requests, those of discovery too, are silent no longer than time is left."""
+
+    def __init__(self, source: DocumentSource, seconds: float) -> None:
+        self._source = source
+        self._until = time.monotonic() + seconds
+
+    @property
+    def host(self) -> str:
+        """Where the API server is."""
+        return self._source.host
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self._until - time.monotonic()
+
+    def get_json(
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        deadline: float = math.inf,
+    ) -> JsonReply:
+        """Ask for something small, and read it whole."""
+        most = min(deadline, max(_SHORTEST_SECONDS, round(self.left, 1)))
+        return self._source.get_json(path, query, headers, most)
+
+    def reload_credentials(self) -> None:
+        """Have the next requests use credentials read anew."""
+        self._source.reload_credentials()
+
+
 class Fetch:
     """Asks for objects once. What can pass is asked again, until the target's time is over."""
 
-    def __init__(self, server: Server, source: Source) -> None:
+    def __init__(self, server: Server, source: _Within) -> None:
         self.server = server
         self._source = source
-        self._until = time.monotonic() + server.target.request_timeout
         self._random = Random()  # noqa: S311 - it spreads retries
         self._renewed = False
 
@@ -210,9 +250,8 @@ class Fetch:
         source = self._source
         delay = _RETRY_SECONDS
         while True:
-            left = self._until - time.monotonic()
             try:
-                reply = source.get_json(path, query, headers, deadline=max(0.1, left))
+                reply = source.get_json(path, query, headers)
             except BrokenAnswerError:
                 raise
             except UnreachableError as error:
@@ -232,7 +271,7 @@ class Fetch:
                     raise failure
                 delay = _retry_after(reply.headers, delay)
             pause = self._random.uniform(delay, 1.5 * delay)
-            if not patient or time.monotonic() + pause >= self._until:
+            if not patient or pause >= source.left:
                 raise failure
             time.sleep(pause)
             delay = min(2 * delay, _LONGEST_RETRY_SECONDS)

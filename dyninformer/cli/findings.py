@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from dyninformer.watching.reasons import short
-from dyninformer.watching.requests import JsonReply
+from dyninformer.watching.requests import JsonReply, short
 
 _REFUSALS = (401, 403)
 

@@ -21,7 +21,9 @@ from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.display.text import visible_lines
 
 if TYPE_CHECKING:
+    from dyninformer.watching.brief import BriefSource
     from dyninformer.watching.client import Source
+    from dyninformer.watching.config import Overrides
 
 _objects_option: Final = partial(typer.Option, rich_help_panel="Which objects")
 _cluster_option: Final = partial(typer.Option, rich_help_panel="Which cluster")
@@ -178,15 +180,35 @@ class GlobalFlags:
         names = {each.name for each in fields(cls)}
         return cls(**{name: each for name, each in params.items() if name in names and each})
 
-    def source(self, *, brief: bool = False) -> Source:
-        """The server that they mean, perhaps for few requests. They are shown as ``-v`` says."""
+    def source(self) -> Source:
+        """The server that they mean. Requests are shown as ``-v`` says."""
         from dyninformer.watching.client import Source  # noqa: PLC0415 - it is heavy
-        from dyninformer.watching.config import Overrides  # noqa: PLC0415
+
+        return Source(kubeconfig=self._path, context=self.context, overrides=self._overrides())
+
+    def brief_source(self) -> BriefSource | Source:
+        """The same for few requests, and quicker to have, if the kubeconfig is plain."""
+        from dyninformer.watching import config  # noqa: PLC0415 - it is heavy
+        from dyninformer.watching.brief import BriefSource  # noqa: PLC0415
+
+        overrides = self._overrides()
+        place = config.find_configuration(
+            self._path, self.context, environment=os.environ, overrides=overrides
+        )
+        found = BriefSource.of(config.Environment(place, overrides))
+        return found or self.source()
+
+    @property
+    def _path(self) -> str | None:
+        return os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
+
+    def _overrides(self) -> Overrides:
+        from dyninformer.watching.config import Overrides  # noqa: PLC0415 - it is heavy
 
         if (self.as_groups or self.as_uid) and not self.as_user:
             raise CommandError("--as-group and --as-uid are for --as USER", code=WRONG_USAGE)
         _show_requests(self.verbosity)
-        overrides = Overrides(
+        return Overrides(
             cluster=self.cluster or "",
             user=self.user or "",
             server=self.server or "",
@@ -200,8 +222,6 @@ class GlobalFlags:
             as_uid=self.as_uid or "",
             as_groups=tuple(self.as_groups or ()),
         )
-        path = os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
-        return Source(kubeconfig=path, context=self.context, overrides=overrides, brief=brief)
 
 
 def parameters(flags: type[GlobalFlags]) -> list[inspect.Parameter]:

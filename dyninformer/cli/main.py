@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from dyninformer import __version__
 from dyninformer.cli import completion
-from dyninformer.cli.errors import reported
+from dyninformer.cli.errors import WRONG_USAGE, CommandError, reported
 from dyninformer.cli.global_flags import RARE, GlobalFlags, parameters, spellings
 from dyninformer.cli.plain_values import take_as_they_come
 
@@ -43,6 +43,8 @@ class Subcommand:
 
     module: str
     help: str
+    asks: bool = True
+    """It asks a cluster, which flags may name; else it has an API server of its own."""
 
 
 COMMANDS = {
@@ -53,9 +55,9 @@ COMMANDS = {
     "tree": Subcommand("tree", "Show what owns an object, and what it owns."),
     "doctor": Subcommand("doctor", "Say why a watch does not work."),
     "record": Subcommand("record", "Keep what happens in a file, to be played again."),
-    "replay": Subcommand("replay", "Play a recording on an API server of its own."),
-    "serve": Subcommand("serve", "Serve YAML and JSON files as a read-only API."),
-    "demo": Subcommand("demo", "See it work, on a cluster in this process."),
+    "replay": Subcommand("replay", "Play a recording on an API server of its own.", asks=False),
+    "serve": Subcommand("serve", "Serve YAML and JSON files as a read-only API.", asks=False),
+    "demo": Subcommand("demo", "See it work, on a cluster in this process.", asks=False),
     "resources": Subcommand("resources", "List what the server has, with every spelling."),
 }
 
@@ -94,7 +96,15 @@ class LazyGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Options that say which cluster and which namespace may stand before the subcommand."""
-        return super().parse_args(ctx, options_behind_command(args))
+        moved = options_behind_command(args)
+        found = COMMANDS.get(moved[0]) if moved and moved != args else None
+        if found is not None and not found.asks:
+            with reported():
+                flag = args[0].partition("=")[0]
+                raise CommandError(
+                    f"{moved[0]} has an API server of its own: leave {flag} out", code=WRONG_USAGE
+                )
+        return super().parse_args(ctx, moved)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The subcommands, in the order in which one meets them."""
@@ -122,6 +132,8 @@ def options_behind_command(args: list[str]) -> list[str]:
     >>> options_behind_command(["--version"])
     ['--version']
     """
+    if not args or not args[0].startswith("-"):
+        return args
     flags = spellings()
     at = 0
     while at < len(args) and args[at].startswith("-"):
@@ -202,7 +214,7 @@ app.callback()(_global)
 
 
 def main() -> None:
-    """Run the command line. Also installed as the kubectl plugin ``kubectl informer``."""
+    """Run the command line."""
     if not completion.answered():
         app()
 

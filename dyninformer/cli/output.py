@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from dyninformer import jsonpath
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.fetch import Answer
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display import forms
-from dyninformer.display.columns import NOTHING, Column, Columns, custom_columns, row, table_columns
-from dyninformer.display.neat import neat
 from dyninformer.display.table import CsvTable, Table
-from dyninformer.jsonpath import JSONPath
 from dyninformer.types import Object, Objects
+
+if TYPE_CHECKING:
+    from dyninformer.display.columns import Columns
 
 Rows: TypeAlias = list[list[str]]
 
@@ -28,7 +29,7 @@ class Form:
 
     kind: str
     argument: str = ""
-    template: JSONPath | None = None
+    template: jsonpath.JSONPath | None = None
     """The argument of ``jsonpath=``, read."""
 
     @classmethod
@@ -37,7 +38,9 @@ class Form:
         kind, _, argument = text.partition("=")
         if kind in _WITH_ARGUMENT and argument:
             if kind == "jsonpath":
-                return cls(kind, argument, JSONPath.template(argument))
+                return cls(kind, argument, jsonpath.JSONPath.template(argument))
+            from dyninformer.display.columns import custom_columns  # noqa: PLC0415 - see `_own_rows`
+
             custom_columns(argument)  # what cannot be read is refused here
             return cls(kind, argument)
         if text not in _PLAIN:
@@ -84,9 +87,12 @@ class Form:
         with_kind: bool = False,
     ) -> Columns:
         """The columns of a table of this form; ``with_kind`` tells names of several kinds apart."""
+        from dyninformer.display import columns  # noqa: PLC0415 - see `_own_rows`
+
         if self.is_tabular and self.argument:
-            return custom_columns(self.argument, nothing="" if self.kind == "csv" else NOTHING)
-        made = table_columns(
+            nothing = "" if self.kind == "csv" else columns.NOTHING
+            return columns.custom_columns(self.argument, nothing=nothing)
+        made = columns.table_columns(
             resource.gvr,
             discovery.columns(resource.gvr),
             wide=self.kind != "table",
@@ -95,7 +101,7 @@ class Form:
         )
         if with_kind:
             made = [
-                Column("name", _full_name(resource)) if each.heading == "name" else each
+                columns.Column("name", _full_name(resource)) if each.heading == "name" else each
                 for each in made
             ]
         return made
@@ -158,8 +164,7 @@ def printed(
                 columns = form.columns(
                     discovery, resource, with_namespace=with_namespace, with_kind=with_kind
                 )
-                heads = [each.heading for each in columns]
-                rows = [row(columns, obj) for obj in answer.objects]
+                heads, rows = _own_rows(columns, answer.objects)
             table = form.table([*heads, *labels.headings()], show_headings=headings)
             shown = (
                 [*cells, *labels.cells(obj)]
@@ -172,10 +177,19 @@ def printed(
         return "\n".join(_full_name(resource)(obj) for resource, obj in found)
     objects = [obj for _, obj in found]
     if form.kind == "neat":
+        from dyninformer.display.neat import neat  # noqa: PLC0415 - other forms do without
+
         objects = [neat(obj, discovery.defaults(resource.gvr)) for resource, obj in found]
     elif not managed_fields:
         objects = [forms.without_managed_fields(obj) for obj in objects]
     return form.text(objects, one=one)
+
+
+def _own_rows(columns: Columns, objects: Objects) -> tuple[list[str], Rows]:
+    """Headings and rows by paths into the objects."""
+    from dyninformer.display.columns import row  # noqa: PLC0415 - a server's table needs no paths
+
+    return [each.heading for each in columns], [row(columns, obj) for obj in objects]
 
 
 def _server_table(

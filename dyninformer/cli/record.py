@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from dyninformer.cli import arguments
-from dyninformer.cli.arguments import Filter, seconds, where_filter
+from dyninformer.cli.arguments import seconds
 from dyninformer.cli.connection import Cluster, Target, with_target
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.events import (
@@ -32,6 +32,7 @@ from dyninformer.cli.recording import (
     require_replaceable,
 )
 from dyninformer.cli.terminal import Shutdown, say, shutdown_on_signals
+from dyninformer.cli.where import Filter, where_filter
 from dyninformer.delivery.events import Event
 from dyninformer.discovery import Discovery
 from dyninformer.display.text import counted, visible

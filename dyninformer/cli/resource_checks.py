@@ -16,7 +16,12 @@ import msgspec
 from dyninformer.cli.findings import Finding, Level, denied, fail, failed_by, message_of, ok, warn
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
-from dyninformer.errors import AmbiguousResourceError, UnknownResourceError, UnreachableError
+from dyninformer.errors import (
+    AmbiguousResourceError,
+    DynInformerError,
+    UnknownResourceError,
+    UnreachableError,
+)
 from dyninformer.jsonpath.json_bytes import MOST_VALUES, too_many_values
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
@@ -24,9 +29,11 @@ from dyninformer.watching.client import Source
 from dyninformer.watching.crds import CRDS
 from dyninformer.watching.cutting import BrokenFrameError, ItemCutter, LineCutter, broken, cut_event
 from dyninformer.watching.decode import MARK, status_of
-from dyninformer.watching.requests import SilentError, request_for
+from dyninformer.watching.requests import SilentError
 from dyninformer.watching.sockets import SocketReply
 from dyninformer.watching.states import AskRevision, Scope, StreamState, Want, WatchFrom
+from dyninformer.watching.status import InformerTrouble
+from dyninformer.watching.wants import request_for
 
 _VERBS: Final = ("list", "watch")
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -44,6 +51,16 @@ _GRACE_SECONDS: Final = 60  # more than the check takes: the server does not end
 _AFTER_A_CUT: Final = (
     "dyninformer watches again from the last version at once, and loses no event. Raise the idle "
     "time of the proxy or load balancer on the way above a minute, in which a bookmark comes."
+)
+_REFUSALS: Final = (
+    InformerTrouble.UNREACHABLE,
+    InformerTrouble.UNAUTHORIZED,
+    InformerTrouble.FORBIDDEN,
+)
+_SHOWN_KEYS: Final = 5
+_LOST: Final = (
+    "An event was lost on its way: restart the API server that has lost it, which fills its watch "
+    "cache anew, and look at the proxies before it. Programs find and mend it with audit=3600."
 )
 # Labels that no object has: the state of a large collection need not be sent for a probe.
 _NO_OBJECT: Final = "dyninformer.doctor/probe=nothing"
@@ -384,6 +401,41 @@ def idle_watch(probes: Probes, version: str, seconds: float) -> Iterator[Finding
         yield ok("idle watch", f"held for {after:.1f} s, with {seen}")
     else:
         yield warn("idle watch", f"cut after {after:.1f} s, with {seen}: {end}", _AFTER_A_CUT)
+
+
+def audited(
+    source: Source, gvr: GroupVersionResource, namespace: str, *, patience: float, seconds: float
+) -> Iterator[Finding]:
+    """Hold what an informer holds, for that time, and compare it with what the server has.
+
+    The source is used up.
+    """
+    from dyninformer.factory import DynamicSharedInformerFactory  # noqa: PLC0415 - it is heavy
+
+    where = f" in namespace {visible(namespace)}" if namespace else ""
+    with DynamicSharedInformerFactory(source) as factory:
+        informer = factory.for_resource(gvr, namespaces=namespace).informer
+        try:
+            factory.sync(patience)
+            factory.wait(seconds)
+            report = informer.audit()
+        except DynInformerError as error:
+            refused = informer.status().trouble in _REFUSALS
+            yield failed_by("audit", error, refused=refused)
+            return
+    if not report.differs:
+        objects = "1 object is" if report.compared == 1 else f"{report.compared:,} objects are"
+        etcd = f"{report.from_etcd:,} of them compared with etcd itself"
+        yield ok("audit", f"{objects} as the server has them{where}; {etcd}")
+        return
+    keys = [*report.updated, *report.deleted, *report.added, *report.unresolved]
+    shown = ", ".join(keys[:_SHOWN_KEYS]) + (", ..." if len(keys) > _SHOWN_KEYS else "")
+    yield fail(
+        "audit",
+        f"of {report.compared:,} objects{where} {len(keys):,} were not as the server has them, "
+        f"and no event told so: {report.summary} ({visible(shown)})",
+        _LOST,
+    )
 
 
 def _end_of(reply: SocketReply, until: float, lines: Counter[str]) -> str:

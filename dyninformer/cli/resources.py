@@ -9,12 +9,13 @@ import typer
 
 from dyninformer.cli import arguments
 from dyninformer.cli.connection import Target, with_target
+from dyninformer.cli.fetch import fetching
 from dyninformer.cli.terminal import say
 from dyninformer.discovery import ResolvedResource
 from dyninformer.display.table import Table
 
 
-@with_target("namespace", "all_namespaces", "selector", "field_selector", "request_timeout")
+@with_target("all_namespaces", "selector", "field_selector", unused=["namespace"])
 def command(
     pattern: Annotated[
         str,
@@ -44,8 +45,8 @@ def command(
     $ dyninformer resources '*.cert-manager.io' --no-headers
     ```
     """
-    with target.connected() as cluster:
-        discovery = cluster.discovery
+    with fetching(target) as fetch:
+        discovery = fetch.server.discovery
         served = discovery.all_versions() if all_versions else discovery.resources()
     found = [each for each in served if _fits(each, pattern)]
     if not found:

@@ -22,8 +22,7 @@ from dyninformer.cli.findings import Finding, denied, fail, failed_by, message_o
 from dyninformer.display.text import visible
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.watching.client import Source
-from dyninformer.watching.failures import without_password
-from dyninformer.watching.requests import JsonReply
+from dyninformer.watching.requests import JsonReply, without_password
 from dyninformer.watching.sockets import close_lost_socket
 
 Numbers: TypeAlias = tuple[int, ...]

@@ -10,7 +10,7 @@ import subprocess
 from typing import Annotated, Final
 
 from dyninformer.cli import arguments
-from dyninformer.cli.arguments import seconds, where_filter
+from dyninformer.cli.arguments import seconds
 from dyninformer.cli.connection import Target, with_target
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.events import (
@@ -26,6 +26,7 @@ from dyninformer.cli.events import (
 )
 from dyninformer.cli.output import Form
 from dyninformer.cli.terminal import say
+from dyninformer.cli.where import where_filter
 from dyninformer.display.forms import as_ndjson, without_managed_fields
 from dyninformer.display.text import visible
 from dyninformer.waiting import Met, met_when

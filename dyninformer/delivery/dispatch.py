@@ -69,8 +69,9 @@ Heap: TypeAlias = list[Timer]
 class Timers:
     """The timers of a factory: one thread for all, there while one is set."""
 
-    def __init__(self, owner: object) -> None:
+    def __init__(self, owner: object, name: str = "dyninformer timers") -> None:
         self._owner = owner
+        self._name = name
         self._lock = threading.RLock()  # guards all that follows; nothing is called under it
         self._changed = Flag()  # wakes the thread
         self._heap: Heap = []
@@ -82,7 +83,8 @@ class Timers:
     def call_later(self, delay: float, act: Act) -> Timer:
         """Call ``act`` once, after ``delay`` seconds. What it raises is logged.
 
-        Acts follow each other on one thread: they must be short. Once stopped, nothing is called.
+        Acts follow each other on one thread: a long one holds up the others. Once stopped, nothing
+        is called.
         """
         timer = Timer(time.monotonic() + delay, act)
         with self._lock:
@@ -92,7 +94,7 @@ class Timers:
             running = self._running
         self._changed.set()
         if not running:
-            spawn(self._owner, "dyninformer timers", self._run)
+            spawn(self._owner, self._name, self._run)
         return timer
 
     def cancel(self, timer: Timer) -> None:

@@ -12,9 +12,7 @@ from dyninformer.discovery import documents
 from dyninformer.discovery.resources import ServedVersion
 from dyninformer.errors import UnreachableError
 from dyninformer.threads import spawn
-from dyninformer.watching.client import Source
-from dyninformer.watching.reasons import short
-from dyninformer.watching.requests import JsonReply
+from dyninformer.watching.requests import DocumentSource, JsonReply, short
 
 _ROOTS = ("/api", "/apis")
 _AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
@@ -45,7 +43,7 @@ class RefusedError(UnreachableError):
 class DiscoveryClient:
     """Asks one server, and keeps nothing except Etags. Used by one thread at a time."""
 
-    def __init__(self, source: Source, owner: object) -> None:
+    def __init__(self, source: DocumentSource, owner: object) -> None:
         self._source = source
         self._owner = owner
         self._remembered: dict[str, _Answer] = {}
@@ -130,7 +128,7 @@ class DiscoveryClient:
 
 
 def get(
-    source: Source, path: str, headers: Mapping[str, str] = _PLAIN, deadline: float = 30.0
+    source: DocumentSource, path: str, headers: Mapping[str, str] = _PLAIN, deadline: float = 30.0
 ) -> JsonReply:
     """The answer to a GET; credentials that are refused are read anew, once."""
     reply = source.get_json(path, headers=headers, deadline=deadline)

@@ -21,7 +21,7 @@ from dyninformer.errors import DynInformerError, UnknownResourceError, Unreachab
 from dyninformer.resource import GroupVersionResource, checked_spelling
 from dyninformer.threads import in_forked_child
 from dyninformer.types import ListKeys
-from dyninformer.watching.client import Source
+from dyninformer.watching.requests import DocumentSource
 
 KEPT = 300.0
 """Seconds for which what was found is believed."""
@@ -63,7 +63,7 @@ class Discovery:
 
     def __init__(
         self,
-        source: Source,
+        source: DocumentSource,
         *,
         owner: object = None,
         clock: Callable[[], float] = time.monotonic,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from dyninformer.display import kubectl_text
 from dyninformer.display.text import visible, visible_lines
-from dyninformer.jsonpath import JSONPath
 from dyninformer.types import Object, Objects
+
+if TYPE_CHECKING:
+    from dyninformer.jsonpath import JSONPath
 
 
 def without_managed_fields(obj: Object) -> Object:
@@ -19,6 +21,8 @@ def without_managed_fields(obj: Object) -> Object:
 
 def as_json(objects: Objects, *, one: bool) -> str:
     """One object, or a List of several, as kubectl has it, with every control character escaped."""
+    from dyninformer.display import kubectl_text  # noqa: PLC0415 - a table does without
+
     shown = objects[0] if one and objects else _list(objects)
     return kubectl_text.as_json(shown).translate(_ESCAPED)
 
@@ -30,13 +34,15 @@ def as_ndjson(obj: Object) -> str:
 
 def as_yaml(objects: Objects, *, one: bool) -> str:
     """One object, or a List of several, as kubectl has it."""
+    from dyninformer.display import kubectl_text  # noqa: PLC0415 - a table does without
+
     shown = objects[0] if one and objects else _list(objects)
     return visible_lines(kubectl_text.as_yaml(shown))
 
 
 def as_documents(objects: Objects) -> str:
     """Each object as a YAML document of its own, as files have them."""
-    return "\n---\n".join(visible_lines(kubectl_text.as_yaml(each)) for each in objects)
+    return "\n---\n".join(as_yaml([each], one=True) for each in objects)
 
 
 def as_name(obj: Object, kind: str, group: str) -> str:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
+from dyninformer import jsonpath
 from dyninformer.display.text import padded, visible, width
-from dyninformer.jsonpath import JSONPath
 from dyninformer.types import Object
 
 Cells: TypeAlias = Sequence[str]
@@ -53,15 +53,19 @@ class Table:
         self._widen(([visible(cell) for cell in row] for row in rows), 1)
 
     def _widen(self, shown: Iterable[Cells], step: int) -> None:
+        widths = self._widths
         for row in shown:
             for at, cell in enumerate(row[:-1]):  # nothing follows the last
-                needed = width(cell)
-                if needed > self._widths[at]:
-                    self._widths[at] = -(-needed // step) * step
+                needed = len(cell) if cell.isascii() else width(cell)
+                if needed > widths[at]:
+                    widths[at] = -(-needed // step) * step
 
     def _line(self, row: Cells) -> str:
         *cells, last = row
-        shown = [padded(cell, most) for cell, most in zip(cells, self._widths, strict=False)]
+        shown = [
+            cell.ljust(most) if cell.isascii() else padded(cell, most)
+            for cell, most in zip(cells, self._widths, strict=False)
+        ]
         return _GAP.join([*shown, last]).rstrip()
 
 
@@ -118,7 +122,7 @@ def path_rank(path: str) -> Callable[[Object], Rank]:
     >>> [obj["spec"] for obj in sorted(blocks, key=path_rank(".spec.n"))]
     [{}, {'n': 9}, {'n': 10}]
     """
-    parsed = JSONPath(path)
+    parsed = jsonpath.JSONPath(path)
     return lambda obj: _rank(parsed.first(obj))
 
 

@@ -30,6 +30,8 @@ def visible(text: str) -> str:
     >>> visible("red \x1b[31m alert\n")
     'red ^[[31m alert\\n'
     """
+    if text.isascii() and text.isprintable():  # nearly all are, and this is quick
+        return text
     return _UNSAFE.sub(_spelled, text)
 
 

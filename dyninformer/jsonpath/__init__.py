@@ -1,5 +1,7 @@
 """Paths into objects: kubectl's JSONPath and jsonpath-ng's, compiled where they can be.
 
+A name is looked up on first use: what only measures JSON bytes needs no paths.
+
 >>> from dyninformer.jsonpath import JSONPath
 >>> JSONPath(".metadata.name").values({"metadata": {"name": "web-0"}})
 ['web-0']
@@ -7,10 +9,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dyninformer.errors import JSONPathError, JSONPathWarning
-from dyninformer.jsonpath.comparisons import PathCondition
-from dyninformer.jsonpath.indexing import PathIndex, compound, index_text, jsonpath_index
-from dyninformer.jsonpath.path import JSONPath, Projection
+
+if TYPE_CHECKING:
+    from dyninformer.jsonpath.comparisons import PathCondition
+    from dyninformer.jsonpath.indexing import PathIndex, compound, index_text, jsonpath_index
+    from dyninformer.jsonpath.path import JSONPath, Projection
 
 __all__ = [
     "JSONPath",
@@ -23,3 +30,25 @@ __all__ = [
     "index_text",
     "jsonpath_index",
 ]
+
+_HOMES = {
+    "JSONPath": "path",
+    "PathCondition": "comparisons",
+    "PathIndex": "indexing",
+    "Projection": "path",
+    "compound": "indexing",
+    "index_text": "indexing",
+    "jsonpath_index": "indexing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -16,7 +16,7 @@ from dyninformer.store.indexes import enter_rows
 from dyninformer.types import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dyninformer.store.codec import IndexRow, Stamp
     from dyninformer.store.indexes import IndexList
@@ -135,19 +135,21 @@ class Relist:
         """Let this list delete nothing: it has an object whose key cannot be read (S32)."""
         self._deletes_missing = False
 
-    def swap(self, first: bool) -> None:
+    def swap(self, first: bool, among: frozenset[Key] = frozenset()) -> Sequence[Delta]:
         """Make it the store's state of the scope, in one section, and tell the changes.
 
         Deletes come first, as of unknown final state (S13), then the rest in list order (S8).
         ``first``: the changes are the scope's initial ones. After that the relist is used up.
+        Returned are the changes ``among`` these keys.
         """
-        self._swap(first)
+        found = self._swap(first, among)
         self._size, added = len(self), len(self._new)
         self._new, self._updates, self._present = {}, {}, set()
         if added >= _WORTH_IT:
             give_back_memory()
+        return found
 
-    def _swap(self, first: bool) -> None:
+    def _swap(self, first: bool, among: frozenset[Key]) -> Sequence[Delta]:
         store = self._store
         self._pack_plain()
         while True:
@@ -169,6 +171,7 @@ class Relist:
                     store.on_changes(deltas)
             break
         store.count(deltas)
+        return [delta for delta in deltas if delta.key in among] if among else ()
 
     def __len__(self) -> int:
         """The number of objects in the new state, as far as it is known yet."""

@@ -18,7 +18,15 @@ from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import IndexFunction, IndexValue, Transform
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import SAMPLE_SIZE, Codec, Entry, EntryList, IndexRow, Values
-from dyninformer.store.decide import Decider, Delta, Deltas, LiveDeltas, WatchEvent, Write
+from dyninformer.store.decide import (
+    Decider,
+    Delta,
+    Deltas,
+    LiveDeltas,
+    WatchEvent,
+    Write,
+    Writes,
+)
 from dyninformer.store.indexes import (
     NAMESPACE,
     Index,
@@ -88,6 +96,8 @@ class Store:
         self.untransformed = Untransformed()
         self.receive = Receiver(self.entries, transform, metadata_only).receive
         """Reads an object as it came, outside the lock. A thread that reads many may keep it."""
+        self.transforms = transform is not None
+        """Something may be kept otherwise than the server has it, or not at all."""
         in_forked_child(self, then=Store._withdraw_half_added)
 
     # What the reflectors' threads call.
@@ -114,20 +124,49 @@ class Store:
             noted = [received for _, received in events if received.failure or untransformed.count]
             if not writes and not noted:
                 return
-            deltas = LiveDeltas([write.delta for write in writes])
-            with self.lock:
-                if entries.functions is not functions:
-                    continue  # an index was added in between
-                for received in noted:
-                    untransformed.note(received)
-                for write in writes:
-                    entries.write(write)
-                if writes:
-                    self.on_changes(deltas)
-            break
-        self.count(deltas)
+            if self._take(writes, noted, functions):
+                break
         if self.codec.wants_sample and entries.count >= SAMPLE_SIZE:
             self.learn(self._sample)
+
+    def settle(self, key: Key, received: Received | None) -> Delta | None:
+        """Hold one object as the server has it, None if it has none; what that changed (S36).
+
+        What is missing is told as a relist tells it (S13). By the scope's thread, as `apply`.
+        """
+        entries, untransformed = self.entries, self.untransformed
+        namespace = key.rpartition("/")[0]
+        while True:
+            functions, current = entries.functions, entries.get_of(namespace, key)
+            write: Write | None = None
+            if received is not None and (received.data is not None or received.failure):
+                write = self._decider.kept(received, current, functions, live=False)
+            elif current is not None:
+                write = self._decider.missing(namespace, key, current, functions)
+            if received is None:
+                with self.lock:
+                    untransformed.forget(key)
+            noted = [] if received is None else [received]
+            if self._take([] if write is None else [write], noted, functions):
+                return None if write is None else write.delta
+
+    def _take(self, writes: Writes, noted: Sequence[Received], functions: IndexFunctions) -> bool:
+        """Make the writes, and tell them, in one section.
+
+        False if an index was added since they were decided: nothing is done.
+        """
+        entries, deltas = self.entries, LiveDeltas([write.delta for write in writes])
+        with self.lock:
+            if entries.functions is not functions:
+                return False
+            for received in noted:
+                self.untransformed.note(received)
+            for write in writes:
+                entries.write(write)
+            if writes:
+                self.on_changes(deltas)
+        self.count(deltas)
+        return True
 
     def relist(self, scope: str = "") -> Relist:
         """Begin a new state of a scope."""
@@ -140,6 +179,7 @@ class Store:
     def set_transform(self, transform: Transform | None) -> None:
         """Transform what is received from now on; called before the informer starts (S16)."""
         self.receive = Receiver(self.entries, transform, self._metadata_only).receive
+        self.transforms = transform is not None
 
     # Reads.
 
@@ -356,13 +396,14 @@ class Store:
         """Count what was told; called without the lock."""
         if self._metrics is NO_METRICS:
             return
-        kinds = Counter(_kind(delta) for delta in deltas)
+        kinds = Counter(kind_of(delta) for delta in deltas)
         for kind, amount in kinds.items():
             self._metrics.count("events", self.gvr, amount, type=kind)
         self._metrics.gauge("objects", self.gvr, len(self))
 
 
-def _kind(delta: Delta) -> str:
+def kind_of(delta: Delta) -> str:
+    """What a watch calls it."""
     if delta.old is None:
         return "ADDED"
     return "DELETED" if delta.new is None else "UPDATED"
@@ -498,13 +539,22 @@ class Untransformed:
         self.first = ""
         """Why the one failed that has been so for the longest; "" if there is none."""
 
+    def why(self, key: Key) -> str:
+        """Why the transform failed on an object; "" if it did not. From any thread."""
+        return self._why.get(key, "")
+
     def note(self, received: Received) -> None:
         """The newest state of an object has come, or it is gone."""
         if received.failure:
             self._why[received.key] = received.failure
-        elif not self._why or self._why.pop(received.key, None) is None:
-            return
-        self._look()
+            self._look()
+        else:
+            self.forget(received.key)
+
+    def forget(self, key: Key) -> None:
+        """It is gone, or has its newest state."""
+        if self._why and self._why.pop(key, None) is not None:
+            self._look()
 
     def replace(self, scope: str, failed: Mapping[Key, str]) -> None:
         """The whole state of a scope has come, a namespace's or "" for all."""

@@ -79,6 +79,10 @@ class BackgroundThreads:
         result: T = task.result.result()
         return result
 
+    def begin(self, name: str, operation: Callable[[], object]) -> None:
+        """Have it run, and wait for nothing; after `close` it is not run."""
+        self._enter(name, operation, lambda _: None, shared=False)
+
     def under_way(self) -> list[str]:
         """The threads at work, each with what it is doing."""
         with self._lock:

@@ -68,6 +68,10 @@ class Budget:
             spent = tuple(moment for moment in spent if moment > now - PERIOD)
         return Budget((*spent, now))
 
+    def spent_at(self, moment: float) -> Budget:
+        """A request was made at a moment that may be past."""
+        return Budget(tuple(sorted((*self.spent, moment))))
+
     def refund(self, moment: float) -> Budget:
         """The request made at that moment did bring something after all."""
         spent = list(self.spent)

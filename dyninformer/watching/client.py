@@ -35,19 +35,24 @@ from dyninformer.watching.config import (
     Given,
     Hook,
     Overrides,
+    doubt,
     find_configuration,
     official,
 )
-from dyninformer.watching.decode import DocumentReading
+from dyninformer.watching.document import DocumentBody, TooLargeError
 from dyninformer.watching.failures import (
     RefreshError,
     is_stale_connection,
     refresh_failed,
     unanswered,
+)
+from dyninformer.watching.requests import (
+    NO_HEADERS,
+    BrokenAnswerError,
+    JsonReply,
+    Request,
     without_password,
 )
-from dyninformer.watching.plain import PlainConfiguration
-from dyninformer.watching.requests import NO_HEADERS, BrokenAnswerError, JsonReply, Request
 from dyninformer.watching.sockets import (
     Call,
     Plumbing,
@@ -62,7 +67,6 @@ from dyninformer.watching.sockets import (
     tracked_from,
     warn_once,
 )
-from dyninformer.watching.states import Lost
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration
@@ -172,18 +176,16 @@ class Channel:
     def _whole(self, request: Request) -> JsonReply:
         reply = self._ask(request)
         try:
-            reading = DocumentReading()
+            body = DocumentBody()
             for chunk in reply.chunks():
-                for lost in reading.feed(chunk):
-                    raise BrokenAnswerError(f"GET {request.path}: {lost.complaint}")
+                body.feed(chunk)
+            if self._closed:
+                raise StoppedError(_STOPPED)
+            return JsonReply(reply.status, reply.headers, body.value())
+        except TooLargeError as error:
+            raise BrokenAnswerError(f"GET {request.path}: {error}") from None
         finally:
             reply.close()
-        if self._closed:
-            raise StoppedError(_STOPPED)
-        found = reading.value()
-        if isinstance(found, Lost):
-            raise BrokenAnswerError(f"GET {request.path}: {found.complaint}")
-        return JsonReply(reply.status, reply.headers, found)
 
 
 class Source(Channel):
@@ -195,8 +197,7 @@ class Source(Channel):
     which stays as it is, or None for what is found in the environment (`ConfigError` if
     nothing is), with ``overrides`` in place of what that says. Nothing is asked of the network,
     and no credential plugin run, before the first request. Every method may be called from any
-    thread. A ``brief`` one is for a few requests: it does without the official client, which
-    takes long to import, where a kubeconfig is so plain that nothing in it needs that.
+    thread.
 
     ``lock`` guards the private client and when it was made, the client for writes, the channels,
     and of each channel what is under way and whether it is closed. Under it nothing waits, nothing
@@ -212,9 +213,7 @@ class Source(Channel):
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
         overrides: Overrides = NO_OVERRIDES,
-        brief: bool = False,
     ) -> None:
-        self._brief = brief
         self._origin: Environment | Given
         if client is None:
             place = find_configuration(
@@ -254,13 +253,7 @@ class Source(Channel):
     @property
     def doubt(self) -> str:
         """What to tell people of the connection before they trust it; "" if there is nothing."""
-        if self._origin.verified or not self.host.lower().startswith("https:"):
-            return ""
-        return (
-            f"the certificate of {self.host} is not verified: anybody on the way there can read "
-            "along, and take the credentials. Name its certificate-authority instead of "
-            "insecure-skip-tls-verify."
-        )
+        return doubt(self.host, verified=self._origin.verified)
 
     @property
     def proxy(self) -> str | None:
@@ -417,14 +410,8 @@ class Source(Channel):
     def _renew(self) -> None:
         """A new client, since certificates may have changed too. On the credentials' thread."""
         plumbing = Plumbing(self.wires, self._connecting, self._origin.impersonation)
-        origin = self._origin
-        plain = origin.plain() if self._brief and isinstance(origin, Environment) else None
-        if plain is not None:
-            asking = _Remade(plain, plain, plumbing)
-            private = _PrivateClient(asking.request, asking.manager, _NO_ANSWER)
-        else:
-            origin.load()
-            private = _private_client(*origin.settings(self._guard), plumbing)
+        self._origin.load()
+        private = _private_client(*self._origin.settings(self._guard), plumbing)
         if self.doubt:
             warn_once(self.doubt)
         with self.lock:
@@ -530,19 +517,14 @@ def _note_remade(how: str) -> None:
 class _Remade:
     """Asks by urllib3 alone, with what a Configuration documents."""
 
-    def __init__(
-        self, api: Any, configuration: Configuration | PlainConfiguration, plumbing: Plumbing
-    ) -> None:
+    def __init__(self, api: Any, configuration: Configuration, plumbing: Plumbing) -> None:
         self._configuration: Any = configuration
         self._headers = {
             "Content-Type": "application/json",
             **getattr(api, "default_headers", {}),
             **({"Cookie": api.cookie} if getattr(api, "cookie", None) else {}),
         }
-        if isinstance(configuration, PlainConfiguration):
-            kind, settings = urllib3.PoolManager, dict(configuration.pool)
-        else:
-            kind, settings = _connecting_as(configuration)
+        kind, settings = _connecting_as(configuration)
         self.manager = tracked_from(kind, settings, plumbing)
 
     def request(

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dyninformer import __version__
 from dyninformer.checked import checked_text, wrong
 from dyninformer.errors import ConfigError, UnreachableError
-from dyninformer.watching.failures import without_password
-from dyninformer.watching.impersonation import Pairs, impersonating, impersonation_headers
+from dyninformer.watching.impersonation import Pairs, impersonation_headers
 from dyninformer.watching.plain import PlainConfiguration, plain_configuration
-from dyninformer.watching.sockets import without_warnings
+from dyninformer.watching.requests import without_password
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration
@@ -160,6 +159,17 @@ class Named:
     verified: bool
     """The server's certificate is looked at."""
     impersonation: Pairs
+
+
+def doubt(host: str, *, verified: bool) -> str:
+    """What to tell people of a connection before they trust it; "" if there is nothing."""
+    if verified or not host.lower().startswith("https:"):
+        return ""
+    return (
+        f"the certificate of {host} is not verified: anybody on the way there can read "
+        "along, and take the credentials. Name its certificate-authority instead of "
+        "insecure-skip-tls-verify."
+    )
 
 
 def find_configuration(
@@ -453,14 +463,15 @@ class Environment:
 
     def plain(self) -> PlainConfiguration | None:
         """What the files say now; None if only the official client knows what that means."""
-        place, named = self._place, self._named
-        if named is None or isinstance(place, InCluster) or self._overrides != NO_OVERRIDES:
+        place, named, overrides = self._place, self._named, self._overrides
+        if named is None or isinstance(place, InCluster):
             return None
         try:
             cluster, directory = _first(place, "cluster", named.cluster)
             user, users_directory = _first(place, "user", named.user)
         except (OSError, ValueError):
             return None
+        cluster, user = overrides.of_cluster(cluster), overrides.of_user(user)
         user = {name: value for name, value in user.items() if name not in _AS}
         if user and users_directory != directory:
             return None  # paths of two directories
@@ -476,6 +487,11 @@ class Environment:
 
     def writes_client(self, guard: Guard) -> DynamicClient:
         """Another, with the official client's own connections and retries."""
+        from dyninformer.watching.pools import (  # noqa: PLC0415 - one look does without urllib3
+            impersonating,
+            without_warnings,
+        )
+
         api = self._api(guard)
         rest = api.rest_client
         if self.impersonation:

@@ -20,6 +20,7 @@ from dyninformer.store.store import Store
 from dyninformer.store.transforms import strip
 from dyninformer.threads import in_forked_child
 from dyninformer.watching.client import Source
+from dyninformer.watching.prober import Prober
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import CrdSeen, Scope
 from dyninformer.watching.status import InformerState, InformerStatus
@@ -53,7 +54,14 @@ class CrdWatch:
     method may be called from any thread.
     """
 
-    def __init__(self, source: Source, *, owner: object, metrics: Metrics = NO_METRICS) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        owner: object,
+        prober: Prober | None = None,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
         self._store = Store(
             CRDS,
             transform=strip("metadata.managedFields", "metadata.annotations", "metadata.labels"),
@@ -66,6 +74,7 @@ class CrdWatch:
             self._store,
             owner=owner,
             on_status=self._tell,
+            prober=prober,
             metrics=metrics,
         )
         self._lock = threading.RLock()  # guards _subscribers, _started and _stopped

@@ -66,12 +66,18 @@ def check_value(data: bytes, what: str) -> None:
     no UTF-8: the code that reads the value finds out.
     """
     complaint = _complaint(data)
-    # Half of a surrogate pair is JSON to others, and the only thing that msgspec alone refuses.
-    # These make any other character of it, and leave whatever else is wrong in its place.
-    if complaint and _complaint(data.replace(b"\\ud", b"\\u0").replace(b"\\uD", b"\\u0")):
+    if complaint and _complaint(_without_surrogates(data)):
         place = _OFFSET.search(complaint)
         offset = int(place[1]) if place else len(data)
         raise broken(what, data, complaint[: place.start() if place else None], offset)
+
+
+def _without_surrogates(data: bytes) -> bytes:
+    """The same with any other character for half of a surrogate pair; all else is in its place.
+
+    That half is JSON to others, and the only thing that msgspec alone refuses.
+    """
+    return data.replace(b"\\ud", b"\\u0").replace(b"\\uD", b"\\u0")
 
 
 def _complaint(data: bytes) -> str:
@@ -170,11 +176,17 @@ def proved_event(line: bytes) -> EventBytes:
     ('ADDED', b'{"kind": "Pod"}')
     """
     check_value(line, "a line")
+    plain = _without_surrogates(line)
     try:
-        found = _event.decode(line)
+        found = _event.decode(plain)
         if len(found.type) > _LONGEST_TYPE:
             raise broken("a line", line, "its type is too long to be one")
-        return _type.decode(found.type), bytes(found.object)
+        # Cut out of the line, and not copied twice: it may be large.
+        kind, data = (
+            line[(start := plain.find(part)) : start + len(part)]
+            for part in (memoryview(found.type), memoryview(found.object))
+        )
+        return _type.decode(kind), data
     except RecursionError:
         raise broken("a line", line, "it is nested too deep to be read") from None
     except UnicodeDecodeError:
@@ -596,7 +608,8 @@ def _layout(size: int, line: int) -> Struct:
 
 def _size(line: bytes) -> int:
     before, size = line[:2], line[2:-2].partition(b";")[0].strip()
-    if before != b"\r\n" or not size.isalnum():
+    # Others take a bare line feed, in an extension say, for the end of the line.
+    if before != b"\r\n" or not size.isalnum() or b"\n" in line[2:-2]:
         raise BrokenChunksError("there is no size where a chunk's size should be")
     try:
         return int(size, 16)

@@ -15,7 +15,6 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from dyninformer.jsonpath.json_bytes import decoded_size
 from dyninformer.store import versions
 from dyninformer.store.receive import Received, UnusableObjectError
 from dyninformer.store.store import Store
@@ -27,6 +26,7 @@ from dyninformer.watching.cutting import (
     cut_event,
     proved_event,
 )
+from dyninformer.watching.document import DocumentBody, TooLargeError
 from dyninformer.watching.states import (
     Answer,
     Batch,
@@ -216,33 +216,22 @@ class DocumentReading:
     """Reads a small JSON object whole."""
 
     def __init__(self) -> None:
-        self._body = bytearray()
+        self._body = DocumentBody()
 
     def feed(self, chunk: bytes) -> Iterator[Lost]:
         """Nothing before the end, unless it is too much."""
-        self._body += chunk
-        if len(self._body) > LARGEST_DOCUMENT:
-            yield self._too_large()
+        try:
+            self._body.feed(chunk)
+        except TooLargeError as error:
+            yield Lost(str(error))
 
     def end(self) -> Document | Lost:
         """The object; an empty one if it was none."""
-        found = self.value()
-        if isinstance(found, Lost):
-            return found
-        return Document(found if isinstance(found, dict) else {})
-
-    def value(self) -> object:
-        """What the body says, None if it is no JSON, `Lost` if that would take too much memory."""
-        if decoded_size(self._body) > LARGEST_DOCUMENT:
-            return self._too_large()
         try:
-            return msgspec.json.decode(self._body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-
-    def _too_large(self) -> Lost:
-        self._body = bytearray()
-        return Lost(f"the answer would take more than {LARGEST_DOCUMENT:,} bytes of memory")
+            found = self._body.value()
+        except TooLargeError as error:
+            return Lost(str(error))
+        return Document(found if isinstance(found, dict) else {})
 
 
 class ListReading:
@@ -491,3 +480,28 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     with suppress(ValueError, TypeError, OverflowError):
         return max(0.0, parsedate_to_datetime(said).timestamp() - now)
     return None
+
+
+class NewsReading:
+    """Reads a watch only for its versions: how far it has come, and what changed on the way."""
+
+    def __init__(self, start: str) -> None:
+        self.changed = start
+        """The newest change; the start if there was none."""
+        self.passed = start
+        """Up to here there was no other."""
+        self._cutter = LineCutter()
+
+    def feed(self, chunk: bytes) -> None:
+        """A part of the body. Raises `BrokenFrameError` where it makes no sense, or is an error."""
+        for line in self._cutter.feed(chunk):
+            type_, data = proved_event(line)
+            if type_ not in _CHANGES and type_ != "BOOKMARK":
+                raise broken("a line", line, "it is an error")
+            try:
+                version = _item.decode(data).metadata.version
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise broken("a line", line, str(error)) from None
+            self.passed = version
+            if type_ in _CHANGES:
+                self.changed = version

@@ -5,11 +5,11 @@ Nothing of a request or an answer is repeated here except the host: no token, no
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from collections.abc import Iterator
 from http.client import HTTPException, RemoteDisconnected
-from urllib.parse import urlsplit, urlunsplit
 
 from urllib3.exceptions import (
     ConnectTimeoutError,
@@ -19,7 +19,7 @@ from urllib3.exceptions import (
 )
 
 from dyninformer.errors import UnreachableError
-from dyninformer.watching.requests import BrokenAnswerError, SilentError
+from dyninformer.watching.requests import BrokenAnswerError, SilentError, without_password
 
 _SERVER = "Check the server's address in the kubeconfig, and the network (VPN, firewall, proxy)."
 _CERTIFICATE = (
@@ -43,12 +43,6 @@ class RefreshError(UnreachableError):
     """The hook that refreshes the credentials failed: nothing was asked."""
 
 
-def without_password(url: str) -> str:
-    """A URL that may be shown."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
 def unanswered(
     error: BaseException, host: str, proxy: str | None, stage: str, deadline: float
 ) -> UnreachableError:
@@ -57,7 +51,7 @@ def unanswered(
     subject = f"cannot reach {host}"
     if proxy is not None:
         subject += f" through the proxy {without_password(proxy)}"
-    if stage == "asked" and _any(found, (ReadTimeoutError, TimeoutError)):
+    if stage == "asked" and _is_silence(found):
         return SilentError(
             f"{host} took the request and said nothing for {deadline:g} s. "
             "It, or something on the way to it, is overloaded or gone; it will be asked again."
@@ -79,7 +73,7 @@ def refresh_failed(error: BaseException, host: str) -> str:
 def cut_off(error: BaseException, host: str, deadline: float) -> UnreachableError:
     """What to raise in place of ``error``, in the middle of an answer."""
     found = list(_chain(error))
-    if _any(found, (ReadTimeoutError, TimeoutError)):
+    if _is_silence(found):
         return SilentError(f"{host} said nothing for {deadline:g} s in the middle of an answer")
     detail = next(filter(None, map(_why, found)), None)
     return BrokenAnswerError(
@@ -133,6 +127,12 @@ def _why(error: BaseException) -> str | None:
     if isinstance(error, OSError) and not isinstance(error, HTTPError) and error.strerror:
         return error.strerror[:_LONGEST_DETAIL]
     return None
+
+
+def _is_silence(found: list[BaseException]) -> bool:
+    """Nothing came for so long as was allowed; not that the system calls the other side gone."""
+    gone = any(isinstance(each, OSError) and each.errno == errno.ETIMEDOUT for each in found)
+    return not gone and _any(found, (ReadTimeoutError, TimeoutError))
 
 
 def _any(found: list[BaseException], kinds: tuple[type[BaseException], ...]) -> bool:

@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-import urllib3
-from urllib3._collections import HTTPHeaderDict
-
 from dyninformer.errors import ConfigError
 
 Pairs: TypeAlias = Sequence[tuple[str, str]]
@@ -36,31 +33,6 @@ def impersonation_headers(
             "(--as, or as: in the kubeconfig)"
         )
     return found
-
-
-def with_headers(headers: Mapping[str, str] | None, added: Pairs) -> HTTPHeaderDict:
-    """The same headers and these, of which several may have one name."""
-    found = HTTPHeaderDict(headers or {})
-    for name, value in added:
-        found.add(name, value)
-    return found
-
-
-def impersonating(manager: urllib3.PoolManager, added: Pairs) -> urllib3.PoolManager:
-    """A manager like ``manager``, which sends these headers with each request as well."""
-    kind: Any = type(f"Impersonating{type(manager).__name__}", (_Impersonating, type(manager)), {})
-    found: urllib3.PoolManager = kind.__new__(kind)
-    vars(found).update(vars(manager), impersonation=added)
-    return found
-
-
-class _Impersonating(urllib3.PoolManager):
-    impersonation: Pairs = ()
-
-    def urlopen(self, method: str, url: str, *args: Any, **options: Any) -> Any:
-        """Ask, as that user."""
-        options["headers"] = with_headers(options.get("headers"), self.impersonation)
-        return super().urlopen(method, url, *args, **options)
 
 
 def _header(value: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dyninformer.watching import reasons
+from dyninformer.watching.requests import short
 from dyninformer.watching.states import Document, Lost, Refused, Scope, StatusError
 from dyninformer.watching.status import Reason
 
@@ -135,7 +136,7 @@ def _why_not_served(crd: Fields, scope: Scope) -> Reason:
         if condition.get("type") == "Established" and condition.get("status") == "True":
             return reasons.unproved(scope, f"though CustomResourceDefinition {name} is established")
     why = "; ".join(
-        f"{each.get('type')}={each.get('status')}: {reasons.short(str(each.get('message')))}"
+        f"{each.get('type')}={each.get('status')}: {short(str(each.get('message')))}"
         for each in conditions
         if each.get("type") in ("NamesAccepted", "Established")
     )

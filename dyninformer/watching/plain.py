@@ -1,4 +1,4 @@
-"""Requests as a plain kubeconfig wants them, without the official client.
+"""What a plain kubeconfig says, read without the official client.
 
 Importing that takes longer than most commands do. What only it knows is left to it: plugins,
 passwords, tokens in files, proxies.
@@ -9,14 +9,13 @@ from __future__ import annotations
 import base64
 import os
 import ssl
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import getproxies
-
-from urllib3.util.ssl_ import create_urllib3_context
 
 from dyninformer import __version__
 
@@ -39,21 +38,17 @@ class PlainConfiguration:
     """As much of an official Configuration as requests need."""
 
     host: str
-    token: str
-    pool: Mapping[str, Any]
-    """The arguments of a pool of connections."""
-
-    def auth_settings(self) -> dict[str, dict[str, str]]:
-        """The headers that say who asks."""
-        if not self.token:
-            return {}
-        bearer = {"in": "header", "key": "authorization", "value": f"Bearer {self.token}"}
-        return {"BearerToken": bearer}
+    token: str = ""
+    tls: ssl.SSLContext | None = None
+    """None for plain HTTP."""
+    server_name: str = ""
+    """The name that the certificate has to be for, "" for that of the host."""
 
     @property
-    def default_headers(self) -> dict[str, str]:
+    def headers(self) -> dict[str, str]:
         """Those of every request."""
-        return {"User-Agent": f"dyninformer/{__version__}"}
+        asks = {"User-Agent": f"dyninformer/{__version__}"}
+        return asks | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
 
 
 def plain_configuration(
@@ -67,21 +62,22 @@ def plain_configuration(
     server, token = cluster.get("server"), user.get("token")
     if not known or not isinstance(server, str) or not isinstance(token, str | None):
         return None
+    if token and not (token.isascii() and token.isprintable()):
+        return None  # no header can have it
     host = server.rstrip("/")
+    if "@" in host:
+        return None  # a user and a password
     if not host.startswith("https://"):
-        return PlainConfiguration(host, token or "", {}) if host.startswith("http://") else None
+        return PlainConfiguration(host, token or "") if host.startswith("http://") else None
     try:
         context = _context(cluster, user, directory)
     except (OSError, ValueError, TypeError):  # ssl's errors are OSErrors
         return None
-    pool: dict[str, Any] = {"ssl_context": context, "cert_reqs": context.verify_mode}
-    if name := cluster.get("tls-server-name"):
-        pool["server_hostname"] = pool["assert_hostname"] = str(name)
-    return PlainConfiguration(host, token or "", pool)
+    return PlainConfiguration(host, token or "", context, str(cluster.get("tls-server-name") or ""))
 
 
 def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: str) -> ssl.SSLContext:
-    context = create_urllib3_context()
+    context = _client_context()
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -96,6 +92,15 @@ def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: str
             path = Path(place, "both.pem")  # OpenSSL reads files only
             path.write_bytes(certificate + b"\n" + key)
             context.load_cert_chain(path)
+    return context
+
+
+def _client_context() -> ssl.SSLContext:
+    """As urllib3 makes one for the official client: TLS 1.2, and certificates are looked at."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if sys.version_info >= (3, 13):
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
     return context
 
 

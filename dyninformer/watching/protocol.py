@@ -11,11 +11,13 @@ is what to do when that fails. Each such decision is in one place:
 - an in-stream 410, also one of a list's own version: `_too_old`;
 - 429, 5xx, 401, 403, whatever was asked: `_refused`;
 - a 404: `_not_found`, with its proof in `missing`;
-- a cluster that was restored from a backup: `_checking` and `_replayed`.
+- a cluster that was restored from a backup: `_checking` and `_replayed`;
+- objects that an audit found otherwise than they are held: `_repairing`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import TypeAlias
@@ -31,6 +33,7 @@ from dyninformer.watching.states import (
     Apply,
     Ask,
     AskDocument,
+    AskObject,
     AskRevision,
     BackingOff,
     Batch,
@@ -58,22 +61,27 @@ from dyninformer.watching.states import (
     Plan,
     Position,
     Proving,
+    Questioned,
     Refused,
+    Repairing,
     Replay,
     Scope,
+    ServerBack,
+    Settle,
     State,
     StatusError,
     Stop,
     Stopped,
     Streaming,
     StreamState,
+    Suspected,
     Swap,
     Taken,
     Waiting,
     WatchFrom,
     Watching,
 )
-from dyninformer.watching.status import Reason
+from dyninformer.watching.status import InformerTrouble, Reason
 
 _WATCH_SECONDS = (200, 240)
 _STREAM_SECONDS = (1800, 2160)
@@ -89,6 +97,9 @@ _NEAR_THE_END = 5.0  # a clean end so many seconds before the timeout, or later,
 _AT_ONCE = 1.0  # a stream that ends within so many seconds, and brought nothing, has failed
 _LISTED_EARLY_EVERY = 600.0
 _AWAY = 500  # what stands before a server that is down, or one that has lost its store, says so
+_MOST_BY_NAME = (
+    100  # objects that an audit suspects: if there are more, the collection is read anew
+)
 _REPEATING_IS_USELESS = (400, 405, 406, 410, 413, 414, 415, 422)
 
 _SEEN_TWICE_WITHIN = 30.0  # seconds between two looks at discovery, at least
@@ -114,8 +125,14 @@ def step(state: State, answer: Answer, now: float, random: Random) -> Turn:
             return _stopped(state)
         case CrdSeen():
             return _crd_seen(state, answer, now, random)
+        case Suspected(keys):
+            return _suspected(state, keys, now, random)
         case Crashed(complaint):
             return _crashed(state, complaint, now, random)
+        case Questioned(moment):
+            return _questioned(state, moment), ()
+        case ServerBack(until):
+            return _server_back(state, until), ()
         case _:
             pass
     if isinstance(state, Streaming | Listing):
@@ -134,7 +151,7 @@ def _reads_on(after: State, effects: Effects) -> bool:
 
 
 def _answered(state: State, answer: Answer, now: float, random: Random) -> Turn:
-    if isinstance(answer, Ended) and isinstance(state, Listing | Checking | Proving):
+    if isinstance(answer, Ended) and isinstance(state, Listing | Checking | Repairing | Proving):
         answer = Lost("the answer ended in its middle")
     match state:
         case Watching():
@@ -145,6 +162,8 @@ def _answered(state: State, answer: Answer, now: float, random: Random) -> Turn:
             return _listing(state, answer, now, random)
         case Checking():
             return _checking(state, answer, now, random)
+        case Repairing():
+            return _repairing(state, answer, now, random)
         case Proving():
             return _proving(state, answer, now, random)
         case Waiting(memory):
@@ -769,6 +788,83 @@ def _watch_refused(state: Watching, refusal: Refused, now: float, random: Random
     return _refused(memory, refusal, "watch", now, random)
 
 
+# -- An audit's findings: what should be held is asked for, one by one (S36) -------------------
+
+
+def takes_suspects(state: State) -> bool:
+    """What should be held may be asked for now."""
+    return isinstance(state, Watching) and state.replay is None
+
+
+def _suspected(state: State, keys: tuple[str, ...], now: float, random: Random) -> Turn:
+    """Between two watches the store is as the server was at the newest version: compare there.
+
+    Where something else is under way, nothing is done: a list that comes puts all of it right, and
+    after a failure the server is not asked for more.
+    """
+    if not takes_suspects(state):
+        return state, ()
+    memory = _remember(state)
+    if len(keys) > _MOST_BY_NAME or not memory.next_read.looks:
+        return _proceed(memory.reread("audit"), now, random)
+    return _repair(memory, keys, now, random)
+
+
+def _repair(memory: Memory, keys: tuple[str, ...], now: float, random: Random) -> Turn:
+    if not keys:
+        return _proceed(_as_if_listed(memory), now, random)
+    ask = Ask(AskObject(keys[0], memory.version), memory.health.unauthorized)
+    return Repairing(memory, keys), (ask,)
+
+
+def _as_if_listed(memory: Memory) -> Memory:
+    """What is held is what a list of this version would have brought.
+
+    The changes that were not told would look like another past, if the server were asked for all
+    changes since the last list (S30).
+    """
+    position = memory.position
+    if position.generation is None and memory.scope.may_be_custom:
+        return memory  # nobody could tell which CRD the rest was read under (S27)
+    return replace(memory, position=replace(position, read_at=position.version, last_change=None))
+
+
+def _repairing(state: Repairing, answer: Answer, now: float, random: Random) -> Turn:
+    """Have the store hold it as it is there. If it cannot be asked for so, list."""
+    memory, key = state.memory, state.keys[0]
+    match answer:
+        case Batch(broken="") as batch:
+            found = next((each for _, each in batch.events if each.key == key), state.found)
+            unreadable = state.unreadable or bool({key, None}.intersection(batch.unusable))
+            return replace(state, found=found, unreadable=unreadable), ()
+        case PageEnd():
+            return _settled(state, answer, now, random)
+        case Opened():
+            return replace(state, memory=_answers(memory)), ()
+        case Refused(status) if status.code == 403:
+            return _proceed(memory, now, random)  # a watch may go on where no list is allowed
+        case Refused(status) if status.too_old or status.code in _NOT_BY_NAME:
+            return _proceed(memory.reread("audit"), now, random)
+        case Refused(status):
+            memory = memory.doubt() if status.code >= _AWAY else memory
+            return _refused(memory, answer, "list", now, random)
+        case Lost(complaint) | Batch(broken=complaint):
+            reason = reasons.lost(memory.scope, "list", complaint)
+            return _back_off(memory.doubt(), reason, now, random, unreachable=True)
+        case _:
+            return state, ()
+
+
+def _settled(state: Repairing, end: PageEnd, now: float, random: Random) -> Turn:
+    """Believe it only if it is of that one version, and of that one object."""
+    memory, key = state.memory, state.keys[0]
+    if end.version != memory.version or (state.found is None and end.items > state.unreadable):
+        return _proceed(memory.reread("audit"), now, random)
+    effects: Effects = () if state.unreadable else (Settle(key, state.found),)
+    turn, more = _repair(memory, state.keys[1:], now, random)
+    return turn, effects + more
+
+
 # -- A 404: what is held stays, until there is proof (S33) -------------------------------------
 
 
@@ -887,12 +983,64 @@ def _crashed(state: State, complaint: str, now: float, random: Random) -> Turn:
     return after, (Discard(), *effects)
 
 
+# -- The server is back, as a probe for all has found (S29, S35) ---------------------------------
+
+_AWAITED = (
+    InformerTrouble.UNREACHABLE,
+    InformerTrouble.SERVER_ERROR,
+    InformerTrouble.OVERLOADED,  # that is what one says that is starting
+)
+
+
+def waits_for_server(state: State) -> float | None:
+    """Until when it waits since the server did not answer, or not as it should; None if not so."""
+    if isinstance(state, BackingOff) and state.memory.health.trouble in _AWAITED:
+        return state.until
+    return None
+
+
+def _server_back(state: State, until: float) -> State:
+    """Wait no longer than that. However often it was away before, that counts no more."""
+    before = waits_for_server(state)
+    if before is None or not isinstance(state, BackingOff):
+        return state
+    health = replace(state.memory.health, backoff=Backoff())
+    memory = replace(state.memory, health=health)
+    return replace(state, memory=memory, until=min(before, until))
+
+
+# -- Questions beside the protocol: is what is held fresh (S35)? -------------------------------
+
+_LEFT_FOR_US = 20  # requests within a minute that questions leave to the protocol
+
+
+def _questioned(state: State, moment: float) -> State:
+    """Its requests count as ours do (S29)."""
+    memory = state.memory
+    health = replace(memory.health, budget=memory.health.budget.spent_at(moment))
+    return replace(state, memory=replace(memory, health=health))
+
+
+def question_at(state: State, untold: Sequence[float], requests: int, now: float) -> float | None:
+    """When so many requests may be made to ask whether what is held is fresh; None if never.
+
+    A question needs a stream that is open and has shown that the server's past is ours: without
+    one, the protocol is about to find out itself. ``untold`` are requests that it was not told of.
+    """
+    if not isinstance(state, Watching) or state.opened is None or _owes_replay(state):
+        return None
+    budget = state.memory.health.budget
+    for moment in untold:
+        budget = budget.spent_at(moment)
+    return budget.free_at(now, requests + _LEFT_FOR_US)
+
+
 # -- What a state says -------------------------------------------------------------------------
 
 
 def asks(state: State) -> bool:
     """A request is under way."""
-    return isinstance(state, Streaming | Listing | Checking | Watching | Proving)
+    return isinstance(state, Streaming | Listing | Checking | Watching | Repairing | Proving)
 
 
 def due(state: State) -> float | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dyninformer.watching.requests import short
 from dyninformer.watching.states import Scope, StatusError, Taken
 from dyninformer.watching.status import InformerTrouble, Reason
 
-_SHOWN = 300  # characters of what a server says
+_AGAIN = " It is asked again."
 
 
 def refused(scope: Scope, verb: str, status: StatusError) -> Reason:
@@ -20,6 +21,22 @@ def refused(scope: Scope, verb: str, status: StatusError) -> Reason:
     return Reason(trouble, f"cannot {verb} {scope}: {why}")
 
 
+def not_audited(scope: Scope, status: StatusError) -> str:
+    """The server did not give the list that an audit asked for.
+
+    >>> from dyninformer.resource import GroupVersionResource
+    >>> scope = Scope(gvr=GroupVersionResource("", "v1", "pods"))
+    >>> not_audited(scope, StatusError(429, "TooManyRequests", "busy"))
+    'cannot audit pods.v1: the server is overloaded or starting (429: busy).'
+    """
+    said = short(status.message)
+    if status.code == 404:
+        why = f"the server does not serve it at present (404: {said})."
+    else:
+        why = _refusal(scope, status.code, said)[1].removesuffix(_AGAIN)
+    return f"cannot audit {scope}: {why}"
+
+
 def _refusal(scope: Scope, code: int, said: str) -> tuple[InformerTrouble, str]:
     if code == 401:
         return InformerTrouble.UNAUTHORIZED, (
@@ -32,12 +49,12 @@ def _refusal(scope: Scope, code: int, said: str) -> tuple[InformerTrouble, str]:
         return InformerTrouble.FORBIDDEN, f"forbidden ({who}). Give it list and watch{advice}."
     if code == 429:
         return InformerTrouble.OVERLOADED, (
-            f"the server is overloaded or starting (429: {said}). It is asked again."
+            f"the server is overloaded or starting (429: {said}).{_AGAIN}"
         )
     if code >= 500:
         return (
             InformerTrouble.SERVER_ERROR,
-            f"the server failed ({code}: {said}). It is asked again.",
+            f"the server failed ({code}: {said}).{_AGAIN}",
         )
     if code == 405:
         return InformerTrouble.BAD_REQUEST, f"the resource does not allow it (405: {said})."
@@ -45,9 +62,7 @@ def _refusal(scope: Scope, code: int, said: str) -> tuple[InformerTrouble, str]:
         return InformerTrouble.BAD_REQUEST, (
             f"the server refuses the request ({code}: {said}). Check the selectors."
         )
-    return InformerTrouble.BAD_ANSWER, (
-        f"unexpected answer ({code or 'no code'}: {said}). It is asked again."
-    )
+    return InformerTrouble.BAD_ANSWER, (f"unexpected answer ({code or 'no code'}: {said}).{_AGAIN}")
 
 
 def lost(scope: Scope, verb: str, complaint: str) -> Reason:
@@ -224,10 +239,3 @@ def cluster_scoped(scope: Scope) -> Reason:
         f"cannot list {scope}: {scope.gvr.resource} are cluster-scoped, but a namespace was "
         "given. Leave it out.",
     )
-
-
-def short(text: str) -> str:
-    """One line of another program's text, without its full stop, control characters visible."""
-    line = " ".join(text.split()).rstrip(".")
-    line = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in line)
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -18,12 +19,24 @@ from typing import Protocol
 from dyninformer.errors import ConfigError, StoppedError, UnreachableError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.store import Store
-from dyninformer.threads import Flag, OwnThread, in_forked_child
-from dyninformer.watching import protocol
+from dyninformer.threads import Flag, OwnThread, in_forked_child, since_boot
+from dyninformer.watching import protocol, wants
+from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.backoff import LONGEST_DELAY
+from dyninformer.watching.prober import Prober
+from dyninformer.watching.pulse import HOLDS, Seen
+from dyninformer.watching.questions import BETWEEN, MOST_REQUESTS, SAVED, Question, listen
 from dyninformer.watching.requests import Reply, SilentError, Transport
-from dyninformer.watching.session import Asked, Session
-from dyninformer.watching.states import Begin, CrdSeen, Due, Scope, Stop
+from dyninformer.watching.session import Asked, Repair, Session
+from dyninformer.watching.states import (
+    Begin,
+    CrdSeen,
+    Due,
+    Scope,
+    ServerBack,
+    Stop,
+    WatchFrom,
+)
 from dyninformer.watching.status import InformerState, InformerStatus
 
 _logger = logging.getLogger(__name__)
@@ -40,14 +53,23 @@ class CrdNews(Protocol):
 
 
 class SteadyClock:
-    """Wall time when it was made, and from then on what has passed since."""
+    """Wall time when it was made, and from then on what has passed since, asleep or awake."""
 
     def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
+        self.booted = time.time() - since_boot()
+        """When `since_boot` was 0, by this clock."""
 
     def now(self) -> float:
         """Seconds since 1970."""
-        return self._offset + time.monotonic()
+        return self.booted + since_boot()
+
+    @property
+    def wall(self) -> float:
+        """How many seconds the wall's clock is ahead of this one, since it was set meanwhile."""
+        return time.time() - self.now()
+
+
+_FOR_NEWS = "the stream was closed for news of its CRD, or an audit"
 
 
 def _ignore(*_: object) -> None:
@@ -59,7 +81,9 @@ class Reflector:
 
     Public methods may be called from any thread, and wait for nothing but `join`.
     ``owner`` is whose code the thread runs (`threads.runs_for`); ``on_status`` is called on
-    it after each change of the status, ``on_failure`` with each failure.
+    it after each change of the status, ``on_failure`` with each failure. ``questions`` are threads
+    to ask on whether the cache is fresh, and ``on_answered`` is called there after each question.
+    ``prober`` finds out for all reflectors of a cluster whether its server is there.
     """
 
     def __init__(
@@ -72,6 +96,9 @@ class Reflector:
         crds: CrdNews | None = None,
         on_status: Callable[[], None] = _ignore,
         on_failure: Callable[[Exception], None] = _ignore,
+        questions: BackgroundThreads | None = None,
+        on_answered: Callable[[], None] = _ignore,
+        prober: Prober | None = None,
         metrics: Metrics = NO_METRICS,
     ) -> None:
         self._clock = SteadyClock()
@@ -91,12 +118,24 @@ class Reflector:
         self._forked = False  # this is a child: the thread and the sockets are the parent's (S22)
         self._stopping = False  # set once, by any thread
         self._news = False  # of the CRD; set by any thread, taken back by the reflector's
-        self._nudged = Flag()  # one of the two was set
+        # Of what audits found, what is still to be told: any thread appends, the reflector's takes.
+        self._repairs: deque[Repair] = deque()
+        self._back_at: float | None = None  # when to try, since the server is there; as `_news`
+        self._nudged = Flag()  # one of the four has something new
         self._subscribed = False  # to the CRD's news; with the next, of the reflector's thread
         self._unsubscribe: Callable[[], None] = _ignore
         self._reply: Reply | None = None  # under way; only the reflector's thread sets it
-        self._left: Reply | None = None  # the reply that `wake` closed
-        in_forked_child(self, "_runs", _forked=True, _stopping=True)
+        # The reply that another thread closed, why, and whether it is to be asked for at once.
+        self._left: tuple[Reply, str, bool] | None = None
+        self._on_status = on_status
+        self._metrics = metrics
+        self._questions = questions
+        self._on_answered = on_answered
+        self._prober = prober
+        self._asks = threading.Lock()  # taken from when a question is begun until it is answered
+        self._ask_after = float("-inf")  # of the thread that asks: when it may ask again
+        self._doubt = ""  # why the last question has no answer
+        in_forked_child(self, "_runs", "_asks", _forked=True, _stopping=True)
 
     @property
     def scope(self) -> Scope:
@@ -108,11 +147,16 @@ class Reflector:
         """A whole state is in the store; never false again."""
         return self._session.settled.memory.position.synced
 
+    @property
+    def version(self) -> str:
+        """The newest version that was taken."""
+        return protocol.newest(self._session.settled)
+
     def status(self) -> InformerStatus:
         """How it stands."""
-        status = self._session.status()
+        status = self._session.status(self._clock.wall)
         if self._forked:
-            return replace(status, state=InformerState.STOPPED, next_try=None)
+            return replace(status, state=InformerState.STOPPED, live=False, next_try=None)
         return status
 
     def start(self) -> None:
@@ -145,8 +189,119 @@ class Reflector:
         self._nudged.set()
         reply = self._reply
         if reply is not None and protocol.wants_to_leave(self._session.state, self._crd_seen()):
-            self._left = reply
+            self._left = reply, _FOR_NEWS, False
             reply.close()
+
+    def repair(self, repair: Repair) -> None:
+        """Have what an audit found put right: ``repair.over`` says when that is done (S36).
+
+        A watch is closed for it, and goes on from where it was. ``on_status`` is called then.
+        """
+        self._repairs.append(repair)
+        self._nudged.set()
+        reply = self._reply
+        if reply is not None and self.takes_repairs:
+            self._left = reply, _FOR_NEWS, False
+            reply.close()
+
+    @property
+    def takes_repairs(self) -> bool:
+        """A repair that is asked for now is made; else it is over with nothing put right."""
+        return protocol.takes_suspects(self._session.state)
+
+    # -- what a prober finds out for all reflectors of a cluster -------------------------------
+
+    def seen(self) -> Seen:
+        """How it stands with the server, in seconds `since_boot`."""
+        if self._stopping:
+            return Seen()
+        seen, booted = self._session.seen(), self._clock.booted
+        until, heard = seen.waits_until, seen.heard
+        return Seen(
+            None if until is None else until - booted, None if heard is None else heard - booted
+        )
+
+    def server_back(self, at: float) -> None:
+        """The server is there: have it try again at that moment `since_boot`, or before."""
+        self._back_at = at + self._clock.booted
+        self._nudged.set()
+
+    def leave(self, why: str, unless_heard: float, *, at_once: bool) -> None:
+        """Close the stream, unless something has come since, and have it opened again."""
+        reply, heard = self._reply, self.seen().heard
+        if reply is not None and heard is not None and heard < unless_heard:
+            self._left = reply, why, at_once
+            reply.close()
+
+    def listen(self, heard: Callable[[], None]) -> None:
+        """Ask the server for a sign of life, see `questions.listen`; on a thread of a pool's."""
+        scope = replace(self.scope, metadata_only=True)
+        request = wants.request_for(scope, WatchFrom(self.version, HOLDS))
+        self._spend()
+        listen(self._transport, request, heard)
+
+    # -- whether it is fresh -----------------------------------------------------------------
+
+    @property
+    def fresh_as_of(self) -> float | None:
+        """When the cache was last known to be the server's state, in seconds `since_boot`."""
+        found = self._session.fresh_as_of()
+        return None if found is None else found - self._clock.booted
+
+    @property
+    def doubt(self) -> str:
+        """Why the server did not say that the cache is fresh; "" if it was not asked."""
+        if self._doubt:
+            return self._doubt
+        if self._asks.locked():
+            return "the server was asked, and has not answered yet"
+        often = self._ask_after > self._clock.now()
+        return "the server was asked so often that it is not asked again yet" if often else ""
+
+    def ask_if_fresh(self) -> None:
+        """Begin to ask the server, if that may be done now."""
+        if self._questions is None or not self._asks.acquire(blocking=False):
+            return
+        begun = False
+        try:
+            free_at = self._session.question_at(MOST_REQUESTS)
+            now = self._clock.now()
+            if free_at is not None and max(free_at, self._ask_after) <= now:
+                self._questions.begin(f"asking whether {self.scope} is fresh", self._question)
+                begun = True
+        finally:
+            if not begun:
+                self._asks.release()
+
+    def _question(self) -> None:
+        """On a thread of the questions'."""
+        session, clock = self._session, self._clock
+        try:
+            question = Question(
+                self.scope,
+                self._transport,
+                self._metrics,
+                state=lambda: session.settled,
+                spent=self._spend,
+                now=clock.now,
+            )
+            session.claim(question.answered())
+            self._doubt = ""
+        except StoppedError:
+            pass
+        except UnreachableError as error:
+            self._doubt = str(error)
+        except BaseException as error:
+            _logger.exception("%s: asking whether it is fresh failed", self.scope)
+            self._doubt = f"asking failed ({type(error).__name__}), see the log."
+        finally:
+            self._asks.release()
+            self._on_answered()
+
+    def _spend(self) -> None:
+        now = self._clock.now()
+        self._session.spend(now)
+        self._ask_after = max(self._ask_after, now - SAVED) + BETWEEN
 
     # -- the thread ------------------------------------------------------------------------
 
@@ -154,12 +309,16 @@ class Reflector:
         if not self._runs.acquire(blocking=False):
             return  # started again, before the first thread could be seen
         try:
+            if self._prober is not None:
+                self._prober.add(self)
             while not self._stopping:
                 try:
                     self._go_on()
                 except BaseException as error:  # noqa: BLE001 - a thread that ends says nothing
                     self._recover(error)
         finally:
+            if self._prober is not None:
+                self._prober.discard(self)
             self._unsubscribe()
             self._transport.close()
             self._session.tell(Stop())
@@ -171,7 +330,7 @@ class Reflector:
             self._subscribe()
         session.tell(Begin())
         while not self._stopping:
-            self._look_at_crd()
+            self._look_around()
             if session.asked is None:
                 self._wait()
             else:
@@ -200,12 +359,20 @@ class Reflector:
             return CrdSeen(available=False, generation=None)
         return self._crds.seen(self.scope.gvr.group_resource)
 
-    def _look_at_crd(self) -> None:
+    def _look_around(self) -> None:
         if self._news:
             self._news = False  # before looking: what comes later sets it again
             self._session.tell(self._crd_seen())
+        if self._back_at is not None:
+            back_at, self._back_at = self._back_at, None
+            self._session.tell(ServerBack(back_at))
+        if self._repairs and not self._session.repairing:
+            self._session.repair(self._repairs.popleft())
+            self._on_status()
 
     def _wait(self) -> None:
+        if protocol.waits_for_server(self._session.state) is not None and self._prober is not None:
+            self._prober.look()
         due = self._session.due
         remaining = None if due is None else max(0.0, due - self._clock.now())
         self._nudged.wait(remaining)
@@ -255,6 +422,10 @@ class Reflector:
         if not session.accepts(reply.status, reply.headers):
             session.refuse(reply.status, reply.headers, reply.body())
             return
+        # What came before there was a reply to close.
+        self._look_around()
+        if session.asked is not asked or self._stopping:
+            return
         allowed = asked.request.deadline
         # Closed here: a traceback that is kept, in a log say, would keep the socket open.
         with closing(reply.chunks()) as chunks:
@@ -266,14 +437,14 @@ class Reflector:
                 if chunk is None:
                     break
                 session.feed(chunk)
-                if self._news:
-                    self._look_at_crd()
+                if self._news or self._repairs:
+                    self._look_around()
                 if session.asked is not asked or self._stopping:
                     return
-        self._look_at_crd()
+        self._look_around()
         if session.asked is not asked or self._stopping:
             return
-        if self._left is reply:
-            session.lose("the stream was closed to look at the CRD")
+        if self._left is not None and self._left[0] is reply:
+            session.lose(self._left[1], silent=self._left[2])
         else:
             session.end()

@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-import urllib3
-
-from dyninformer.watching.failures import without_password
+from dyninformer.watching.requests import without_password
 
 REQUESTS: Final = "dyninformer.requests"
 HEADERS: Final = f"{REQUESTS}.headers"
@@ -39,10 +37,10 @@ class RequestReport:
         self._began = time.monotonic()
         self._what = f"{method} {without_password(url)}"
 
-    def answered(self, response: urllib3.BaseHTTPResponse) -> None:
+    def answered(self, status: int, reason: str | None, headers: Mapping[str, str]) -> None:
         """The head of an answer has come."""
-        self.over(f"{response.status} {response.reason or ''}".strip())
-        self.headers("response", response.headers, _answered)
+        self.over(f"{status} {reason or ''}".strip())
+        self.headers("response", headers, _answered)
 
     def headers(
         self, whose: str, headers: Mapping[str, str], shown: Callable[[str, str], str]

@@ -1,4 +1,4 @@
-"""Requests: what the protocol wants in the API server's own words, and what can answer them.
+"""Requests, their answers, and what can answer them.
 
 `Source` answers them over sockets, and `Source.channel()` gives a `Transport` to each reflector
 whose `close` ends the requests of that reflector alone, be it before their headers came.
@@ -7,36 +7,17 @@ Anything else with these methods does as well: an in-memory server, a recording.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 from dyninformer.errors import UnreachableError
-from dyninformer.watching.states import (
-    ANSWER_WITHIN,
-    AskDocument,
-    AskRevision,
-    ListPage,
-    Scope,
-    StreamState,
-    Want,
-    WatchFrom,
-)
+
+_SHOWN = 300  # characters of what a server says
 
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-_UNSAFE = re.compile(r"[\\,=]")
-_ESCAPED = r"\\\g<0>"
-"""How a field selector has a value with a character of its own grammar."""
-
-_JSON = MappingProxyType({"Accept": "application/json"})
-_FRESH = MappingProxyType({"Accept": "application/json", "Cache-Control": "no-cache"})
-_PARTIAL = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io,application/json"
-_PARTIAL_LIST = MappingProxyType({"Accept": _PARTIAL.format("List")})
-_PARTIAL_ITEM = MappingProxyType({"Accept": _PARTIAL.format("")})
-
-Query: TypeAlias = list[tuple[str, str]]
 
 
 class SilentError(UnreachableError):
@@ -139,62 +120,37 @@ class Transport(Protocol):
         """End every request of this transport at once, and refuse new ones. Idempotent."""
 
 
-def request_for(scope: Scope, want: Want) -> Request:
-    """The request; its query is a list of its own."""
-    if isinstance(want, AskDocument):
-        return Request(want.path, [], _FRESH, ANSWER_WITHIN)
-    namespace, fields, headers = scope.namespace, scope.field_selector, _headers(scope, want)
-    if isinstance(want, AskRevision) and want.key:
-        # What the user may list is what is asked for: in one of its namespaces, by its selectors.
-        inside, _, name = want.key.rpartition("/")
-        namespace = namespace or inside
-        fields = ",".join(filter(None, (fields, f"metadata.name={_UNSAFE.sub(_ESCAPED, name)}")))
-        headers = _PARTIAL_LIST
-    query = _parameters(scope, want)
-    for parameter, selector in (
-        ("labelSelector", scope.label_selector),
-        ("fieldSelector", fields),
-    ):
-        if selector:
-            query.append((parameter, selector))
-    return Request(scope.gvr.path(namespace), query, headers, ANSWER_WITHIN)
+class DocumentSource(Protocol):
+    """Asks one API server for documents, each read whole: all that discovery and one look need.
+
+    Requests raise as those of a `Transport`.
+    """
+
+    @property
+    def host(self) -> str:
+        """Where the API server is, as messages name it."""
+
+    def get_json(
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        deadline: float = 30.0,
+    ) -> JsonReply:
+        """Ask for something small, and read it whole."""
+
+    def reload_credentials(self) -> None:
+        """Have the next requests use credentials read anew: call it once after a 401."""
 
 
-def verb(want: Want) -> str:
-    """What RBAC calls it."""
-    if isinstance(want, StreamState | WatchFrom):
-        return "watch"
-    return "get" if isinstance(want, AskDocument) else "list"
+def short(text: str) -> str:
+    """One line of another program's text, without its full stop, control characters visible."""
+    line = " ".join(text.split()).rstrip(".")
+    line = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in line)
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 
-def _parameters(scope: Scope, want: Want) -> Query:
-    match want:
-        case StreamState(timeout):
-            return [
-                ("watch", "true"),
-                ("sendInitialEvents", "true"),
-                ("resourceVersionMatch", "NotOlderThan"),
-                ("allowWatchBookmarks", "true"),
-                ("timeoutSeconds", str(timeout)),
-            ]
-        case WatchFrom(version, timeout):
-            return [
-                ("watch", "true"),
-                ("resourceVersion", version),
-                ("allowWatchBookmarks", "true"),
-                ("timeoutSeconds", str(timeout)),
-            ]
-        case ListPage(continue_, limited):
-            # Never with a resourceVersion: with a limit it would mean that very version.
-            query = [("limit", str(scope.page_size))] if limited and scope.page_size else []
-            return [*query, ("continue", continue_)] if continue_ else query
-        case AskRevision():
-            return [("limit", "1")]
-        case AskDocument():
-            return []
-
-
-def _headers(scope: Scope, want: Want) -> Mapping[str, str]:
-    if not scope.metadata_only:
-        return _JSON
-    return _PARTIAL_ITEM if isinstance(want, StreamState | WatchFrom) else _PARTIAL_LIST
+def without_password(url: str) -> str:
+    """A URL that may be shown."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -8,18 +8,21 @@ waited for next can be read off it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from random import Random
-from typing import Protocol
+from typing import Final, Protocol
 
 from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.store.decide import Delta
 from dyninformer.store.receive import Received
 from dyninformer.store.relist import Relist, give_back_memory
-from dyninformer.store.store import Store
-from dyninformer.watching import protocol, requests
+from dyninformer.store.store import Store, kind_of
+from dyninformer.types import Key
+from dyninformer.watching import freshness, protocol, wants
 from dyninformer.watching.decode import (
     DocumentReading,
     ListReading,
@@ -29,6 +32,8 @@ from dyninformer.watching.decode import (
     is_json,
     refusal,
 )
+from dyninformer.watching.freshness import Claim, Freshness
+from dyninformer.watching.pulse import Seen
 from dyninformer.watching.requests import Request
 from dyninformer.watching.states import (
     Absent,
@@ -36,6 +41,7 @@ from dyninformer.watching.states import (
     Apply,
     Ask,
     AskDocument,
+    AskObject,
     BackingOff,
     Batch,
     Clear,
@@ -44,15 +50,21 @@ from dyninformer.watching.states import (
     Discard,
     Effects,
     Failed,
+    Listing,
     ListPage,
     Lost,
     Noted,
     Opened,
     PageEnd,
+    Questioned,
+    Repairing,
     Scope,
+    Settle,
     State,
     Stopped,
+    Streaming,
     StreamState,
+    Suspected,
     Swap,
     Waiting,
     Want,
@@ -62,6 +74,10 @@ from dyninformer.watching.states import (
 from dyninformer.watching.status import InformerState, InformerStatus
 
 _logger = logging.getLogger(__name__)
+_AUDIT: Final = "audit"  # the cause of a list, where too many are suspected to be asked for singly
+
+_BETWEEN_STREAMS = 5.0  # seconds in which a watch that follows another one should be open
+_CLAIMS = 8  # that may wait for their version at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +95,24 @@ class Asked:
         return isinstance(self.want, StreamState | WatchFrom)
 
 
+@dataclass(eq=False)
+class Repair:
+    """Objects that an audit found different at the server, and what became of that (S36).
+
+    The session's thread changes it until it is ``over``; then any thread may read it.
+    """
+
+    keys: tuple[Key, ...]
+    settled: set[Key] = field(default_factory=set)
+    """Those that are now held as the server has them."""
+    version: str = ""
+    """At which version that was so."""
+    repaired: dict[Key, str] = field(default_factory=dict)
+    """Those that were different: ADDED, UPDATED or DELETED, as it was told."""
+    over: bool = False
+    """They are held as the server has them, or could not be asked for now."""
+
+
 class Clock(Protocol):
     """Seconds since 1970 that never go backwards."""
 
@@ -93,9 +127,10 @@ def _ignore(*_: object) -> None:
 class Session:
     """One scope, from start to stop.
 
-    Every method is for one thread, except `status`, `state` and `halt`. ``asked`` is the request
-    to make, None while there is nothing to ask. The caller makes it and tells what becomes of it,
-    until ``asked`` is another one: then it is over, and what is still to come is closed unread.
+    Every method is for one thread, except `status`, `fresh_as_of`, `question_at`, `claim`, `spend`
+    and `halt`. ``asked`` is the request to make, None while there is nothing to ask. The caller
+    makes it and tells what becomes of it, until ``asked`` is another one: then it is over, and what
+    is still to come is closed unread.
     """
 
     def __init__(
@@ -114,7 +149,13 @@ class Session:
         """Replaced, never changed: any thread may read it."""
         self.settled: State = self.state
         """The state whose effects are all carried out: what it says of the store is so."""
+        self.fresh = Freshness()
+        """What has been shown of how fresh the cache is; replaced, as the states are."""
         self.asked: Asked | None = None
+        self._asked_at = clock.now()
+        # Appended to by the threads that ask whether it is fresh.
+        self._claims: deque[Claim] = deque(maxlen=_CLAIMS)
+        self._spent: deque[float] = deque()
         self._store = store
         self._clock = clock
         self._random = random
@@ -125,6 +166,8 @@ class Session:
         self._relist: Relist | None = None
         self._begun: set[str] = set()  # the first keys of the pages of a list
         self._expected: int | None = None  # objects of the new state, once a page has told
+        self._repair: Repair | None = None  # what is being put right
+        self._repaired = 0
         self._halted = False
         self._contact: float | None = None
         self._since = clock.now()
@@ -138,7 +181,7 @@ class Session:
             return False
         self._contact = self._clock.now()
         self._metrics.count(
-            "requests", self.scope.gvr, verb=requests.verb(asked.want), code=str(status)
+            "requests", self.scope.gvr, verb=wants.verb(asked.want), code=str(status)
         )
         if status != 200 or not is_json(headers):
             return False
@@ -177,7 +220,7 @@ class Session:
         """No answer came, or it broke off."""
         if self.asked is not None:
             self._metrics.count(
-                "requests", self.scope.gvr, verb=requests.verb(self.asked.want), code="none"
+                "requests", self.scope.gvr, verb=wants.verb(self.asked.want), code="none"
             )
         self.tell(Lost(complaint, silent))
 
@@ -185,12 +228,25 @@ class Session:
         """There was an unexpected error, here or where the answer was read."""
         self.tell(Crashed(complaint))
 
+    @property
+    def repairing(self) -> bool:
+        """Something is being put right."""
+        return self._repair is not None
+
+    def repair(self, repair: Repair) -> None:
+        """Put right what an audit suspects, if it is watched now; else it is over at once."""
+        self._repair = repair
+        self.tell(Suspected(repair.keys))
+
     def tell(self, answer: Answer) -> None:
         """One answer: the next state, and all its effects."""
         if isinstance(answer, PageEnd):
             answer = self._looked_at(answer)
-        before = self.state
-        after, effects = protocol.step(before, answer, self._clock.now(), self._random)
+        before, now = self.state, self._clock.now()
+        while self._spent:
+            before, _ = protocol.step(before, Questioned(self._spent.popleft()), now, self._random)
+        asked_at = self._asked_at
+        after, effects = protocol.step(before, answer, now, self._random)
         # A thread that sees the new state, "synced" above all, must find the store so (S7).
         self._change_store(effects)
         self.state = after
@@ -204,6 +260,8 @@ class Session:
         if isinstance(answer, Batch) and answer.broken:
             self._metrics.count("broken_frames", self.scope.gvr)
         self.settled = after
+        self._look_at_repair()
+        self.fresh = freshness.heard(self.fresh, before, answer, after, asked=asked_at, now=now)
         if (
             turned
             or after.memory is not before.memory
@@ -223,8 +281,31 @@ class Session:
         """How many seconds without a byte the request under way may take."""
         return protocol.silence(self.state)
 
-    def status(self) -> InformerStatus:
-        """How it stands; from any thread."""
+    def fresh_as_of(self) -> float | None:
+        """When the cache was last known to be the server's state; from any thread."""
+        fresh, claims = self.fresh, tuple(self._claims)
+        return freshness.best(fresh, protocol.newest(self.settled), claims)
+
+    def question_at(self, requests: int) -> float | None:
+        """When the server may be asked beside the watch, see `protocol.question_at`."""
+        return protocol.question_at(self.state, tuple(self._spent), requests, self._clock.now())
+
+    def seen(self) -> Seen:
+        """How it stands with the server; from any thread."""
+        state = self.state
+        is_open = isinstance(state, Watching) and state.opened is not None
+        return Seen(protocol.waits_for_server(state), self._contact if is_open else None)
+
+    def spend(self, moment: float) -> None:
+        """A request is made to ask whether the cache is fresh; from any thread."""
+        self._spent.append(moment)
+
+    def claim(self, claim: Claim) -> None:
+        """What came of such a question; from any thread."""
+        self._claims.append(claim)
+
+    def status(self, wall: float = 0.0) -> InformerStatus:
+        """How it stands; from any thread. ``wall`` is how far the wall's clock is ahead of ours."""
         state = self.state
         health = state.memory.health
         relist = self._relist
@@ -234,19 +315,28 @@ class Session:
             objects=len(self._store),
             untransformed=self._store.untransformed.count,
             untransformed_reason=self._store.untransformed.first,
+            repaired=self._repaired,
             listed=0 if relist is None else len(relist),
             expected=None if relist is None else self._expected,
             reason=health.reason,
             trouble=health.trouble,
             attempts=health.attempts,
             lasting=health.lasting,
-            since=_moment(self._since),
-            last_contact=_moment(self._contact),
-            next_try=_moment(protocol.due(state)),
+            since=_moment(self._since, wall),
+            last_contact=_moment(self._contact, wall),
+            live=self._is_live(state),
+            fresh_as_of=_moment(self.fresh_as_of(), wall),
+            next_try=_moment(protocol.due(state), wall),
             resource_version=protocol.newest(self.settled),
         )
 
     # -- inside --------------------------------------------------------------------------
+
+    def _is_live(self, state: State) -> bool:
+        if not self.fresh.live or isinstance(state, Stopped):
+            return False
+        is_open = isinstance(state, Watching) and state.opened is not None
+        return is_open or self._clock.now() - self._asked_at < _BETWEEN_STREAMS
 
     def _change_store(self, effects: Effects) -> None:
         store = self._store
@@ -260,6 +350,8 @@ class Session:
                     self._swap(effect)
                 case Discard():
                     self._relist = None
+                case Settle(key, received):
+                    self._settle([key], [store.settle(key, received)])
                 case Clear():
                     store.clear(self.scope.namespace)
                 case _:
@@ -277,9 +369,33 @@ class Session:
 
     def _swap(self, swap: Swap) -> None:
         relist, self._relist = self._relist_begun(), None
-        relist.swap(swap.first)
+        repair = self._repair if swap.cause == _AUDIT else None
+        suspected = frozenset(() if repair is None else repair.keys)
+        self._settle(suspected, relist.swap(swap.first, suspected))
         self._metrics.count("relists", self.scope.gvr, reason=swap.cause)
         _logger.info("%s: %d objects listed (%s)", self.scope, len(relist), swap.cause)
+
+    def _settle(self, keys: Iterable[Key], deltas: Iterable[Delta | None]) -> None:
+        """Of what an audit suspects, this is put right."""
+        if self._repair is None:
+            return
+        self._repair.settled.update(keys)
+        for delta in deltas:
+            if delta is not None:
+                self._repaired += 1
+                kind = self._repair.repaired[delta.key] = kind_of(delta)
+                self._metrics.count("audit_repairs", self.scope.gvr, type=kind)
+
+    def _look_at_repair(self) -> None:
+        """It is over once nothing is under way any more that puts it right."""
+        repair, state = self._repair, self.state
+        if repair is None or isinstance(state, Repairing):
+            return
+        if isinstance(state, Listing | Streaming) and state.memory.next_read.cause == _AUDIT:
+            return
+        self._repair = None
+        repair.version = protocol.newest(state)
+        repair.over = True  # last: the audit's thread reads all of it then
 
     def _looked_at(self, page: PageEnd) -> PageEnd:
         """Know how large the list will be, and whether it goes round in circles.
@@ -302,8 +418,10 @@ class Session:
 
     def _ask(self, ask: Ask) -> None:
         want = ask.want
-        request = requests.request_for(self.scope, want)
+        request = wants.request_for(self.scope, want)
         self.asked = Asked(want, request, ask.fresh_credentials)
+        if not (isinstance(want, ListPage) and want.continue_):
+            self._asked_at = self._clock.now()
         name = str(self.scope)
         if isinstance(want, AskDocument):
             self._reading = DocumentReading()
@@ -311,9 +429,9 @@ class Session:
             self._reading = StreamReading(self._store, name, None)
         elif isinstance(want, WatchFrom):
             self._reading = StreamReading(self._store, name, want.version)
-        elif isinstance(want, ListPage):
+        elif isinstance(want, ListPage | AskObject):
             self._reading = ListReading(self._store, name)
-            if not want.continue_:
+            if isinstance(want, AskObject) or not want.continue_:
                 self._begun.clear()
         else:
             self._reading = RevisionReading()
@@ -356,10 +474,10 @@ def _shown(state: State) -> InformerState:
         return InformerState.ABSENT
     if isinstance(state, BackingOff):
         return InformerState.BACKING_OFF
-    if isinstance(state, Watching):
+    if isinstance(state, Watching | Repairing):
         return InformerState.WATCHING
     return InformerState.LISTING
 
 
-def _moment(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+def _moment(seconds: float | None, wall: float) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds + wall, UTC)

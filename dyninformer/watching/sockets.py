@@ -5,9 +5,9 @@ connection, which a call can end; `SocketReply` the answer. `tracked` has urllib
 whose sockets are known from the moment they exist: it takes a pool manager as the user's client
 has set it up, whatever its proxies, certificates and options, and gives one that behaves alike,
 except that every connection announces its socket to the call it works for, opens it where
-waiting can be ended, and has Nagle's algorithm off (with it on, TLS pays 40 ms before the first
-answer). Nothing is retried, no redirect followed, and an answer other than 2xx is raised as it
-is, unread.
+waiting can be ended, has the system notice that the other side is gone (`keepalive`), and has
+Nagle's algorithm off (with it on, TLS pays 40 ms before the first answer). Nothing is retried, no
+redirect followed, and an answer other than 2xx is raised as it is, unread.
 
 One part of urllib3 that is private is relied upon: a connection opens its socket by
 `_new_conn`. `_opens_as_known` looks whether it still does, and `_connect_elsewhere` is the way
@@ -24,6 +24,7 @@ import platform
 import socket
 import ssl
 import threading
+import time
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future
@@ -44,7 +45,9 @@ from dyninformer.threads import Bell, in_forked_child
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.cutting import BrokenChunksError, Dechunker
 from dyninformer.watching.failures import cut_off
-from dyninformer.watching.impersonation import Pairs, with_headers
+from dyninformer.watching.impersonation import Pairs
+from dyninformer.watching.keepalive import keep_alive
+from dyninformer.watching.pools import Quiet, with_connections, with_headers
 from dyninformer.watching.request_log import reported_request
 from dyninformer.watching.requests import BrokenAnswerError
 
@@ -54,6 +57,7 @@ _IDLE_CONNECTIONS = 4096
 _BEGUN = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 _PIECE = 131_072
 _LONGEST_REFUSAL = 65_536
+_REFUSAL_SECONDS = 5.0
 _LONGEST_SHOWN = 40
 _PLAIN = ("", "identity")
 _ZLIB = ("gzip", "x-gzip", "deflate")
@@ -351,7 +355,7 @@ def _with_our_connections(manager: urllib3.PoolManager, plumbing: Plumbing) -> u
     }
     vars(manager)["added_headers"] = plumbing.headers
     manager.pool_classes_by_scheme = {
-        scheme: _with_connections(pool_class, "Tracked", _TrackedConnection, {"plumbing": plumbing})
+        scheme: with_connections(pool_class, "Tracked", _TrackedConnection, {"plumbing": plumbing})
         for scheme, pool_class in manager.pool_classes_by_scheme.items()
     }
     return manager
@@ -372,46 +376,13 @@ class _TrackedManager(urllib3.PoolManager):
             options["headers"] = with_headers(options.get("headers"), self.added_headers)
         with reported_request(method, url, options.get("headers") or {}) as report:
             response = super().urlopen(method, url, redirect=False, **options)
-            report.answered(response)
+            report.answered(response.status, response.reason, response.headers)
         if not 200 <= response.status <= 299:
             raise RefusalError(response)
         return response
 
 
-def _with_connections(
-    pool_class: type[urllib3.HTTPConnectionPool],
-    name: str,
-    kind: type[HTTPConnection],
-    members: dict[str, Any],
-) -> type[urllib3.HTTPConnectionPool]:
-    """A class of pools whose connections are of a kind of ours."""
-    own = pool_class.ConnectionCls
-    connection_class = type(f"{name}{own.__name__}", (kind, own), members)
-    return type(f"{name}{pool_class.__name__}", (pool_class,), {"ConnectionCls": connection_class})
-
-
-def without_warnings(manager: urllib3.PoolManager) -> urllib3.PoolManager:
-    """The same manager; of a server whose certificate is not verified it says nothing."""
-    manager.pool_classes_by_scheme = {
-        scheme: _with_connections(pool_class, "Quiet", _Quiet, {})
-        for scheme, pool_class in manager.pool_classes_by_scheme.items()
-    }
-    return manager
-
-
-class _Quiet(HTTPConnection):
-    """urllib3 would warn at each connection, with a path of its own; `Source.doubt` is said once.
-
-    That is all it wants to know whether a connection is verified for.
-    """
-
-    def connect(self) -> None:
-        """Connect as ever."""
-        super().connect()
-        self.is_verified = True
-
-
-class _TrackedConnection(_Quiet):
+class _TrackedConnection(Quiet):
     """A connection that knows which call it works for, and whose socket the call can end."""
 
     plumbing: Plumbing
@@ -493,7 +464,7 @@ class _TrackedConnection(_Quiet):
         except BaseException:
             sock.close()  # `connect` frees the wire
             raise
-        call.stage = "handshake"
+        call.stage = "setting up TLS"
         return sock
 
     def _open(self) -> tuple[socket.socket, Wire]:
@@ -580,6 +551,7 @@ def _born(sock: socket.socket, wires: Wires) -> Wire:
     try:
         with suppress(OSError, AttributeError):  # it may be no TCP, or TLS inside TLS
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        keep_alive(sock)
         return Wire(sock, wires)
     except BaseException:
         sock.close()
@@ -683,6 +655,8 @@ class SocketReply:
             self._reading = True
         try:
             yield from self._pieces()
+        except BrokenAnswerError:
+            raise
         except (urllib3.exceptions.HTTPError, HTTPException, OSError) as error:
             if not self._call.ended:
                 raise cut_off(error, self._host, self._deadline) from error
@@ -699,13 +673,19 @@ class SocketReply:
         self._call.allow_silence(seconds)
 
     def body(self) -> bytes:
-        """The body of a refusal, or as much of its beginning as an error message needs."""
-        found = b""
+        """The body of a refusal, or as much of its beginning as an error message needs.
+
+        What was asked for may have been a stream, and then this one, too, may have no end.
+        """
+        found, end = b"", time.monotonic() + _REFUSAL_SECONDS
+        self.allow_silence(_REFUSAL_SECONDS)
         with suppress(ConnectionError):
             for piece in self.chunks():
                 found += piece
-                if len(found) >= _LONGEST_REFUSAL:
+                left = end - time.monotonic()
+                if len(found) >= _LONGEST_REFUSAL or left <= 0:
                     break
+                self.allow_silence(left)
         self.close()
         return found[:_LONGEST_REFUSAL]
 

@@ -94,6 +94,27 @@ class CrdSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Questioned:
+    """Beside what the protocol asks, a request was made: whether what is held is fresh (S35)."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServerBack:
+    """The server is there again: what waits for it need not wait longer than that (S29, S35)."""
+
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suspected:
+    """An audit found that the server has these objects otherwise than they are held (S36)."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Opened:
     """The head of an answer that is not refused: 200, and JSON."""
 
@@ -203,6 +224,9 @@ Answer: TypeAlias = (
     | Stop
     | Due
     | CrdSeen
+    | Questioned
+    | ServerBack
+    | Suspected
     | Opened
     | Refused
     | Lost
@@ -252,13 +276,21 @@ class AskRevision:
 
 
 @dataclass(frozen=True, slots=True)
+class AskObject:
+    """Ask for one object of the collection as it was at a version (S36)."""
+
+    key: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
 class AskDocument:
     """Ask for something else than our collection, fresh: proof that it exists or does not."""
 
     path: str
 
 
-Want: TypeAlias = StreamState | ListPage | WatchFrom | AskRevision | AskDocument
+Want: TypeAlias = StreamState | ListPage | WatchFrom | AskRevision | AskObject | AskDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +332,15 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
+class Settle:
+    """Have the store hold one object as the server has it (S36)."""
+
+    key: str
+    received: Received | None
+    """None: the server has none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Clear:
     """Delete what the store holds of our scope (S33)."""
 
@@ -323,7 +364,7 @@ class Noted:
     text: str
 
 
-Effect: TypeAlias = Ask | Collect | Discard | Swap | Apply | Clear | Failed | Noted
+Effect: TypeAlias = Ask | Collect | Discard | Swap | Apply | Settle | Clear | Failed | Noted
 Effects: TypeAlias = tuple[Effect, ...]
 
 
@@ -663,6 +704,22 @@ class Watching:
 
 
 @dataclass(frozen=True, slots=True)
+class Repairing:
+    """The server was asked for an object that an audit suspects, as it was at the newest version.
+
+    No stream is open: all that was told up to that version is in the store, and what has happened
+    since then is told by the watch that follows. So what comes is what should be held (S36).
+    """
+
+    memory: Memory
+    keys: tuple[str, ...]
+    """The suspected ones: the first is under way."""
+    found: Received | None = None
+    unreadable: bool = False
+    """It is there, and cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
 class Proving:
     """The server knows no such collection: something else was asked, to see whether that is so.
 
@@ -709,5 +766,14 @@ class Stopped:
 
 
 State: TypeAlias = (
-    Waiting | Streaming | Listing | Checking | Watching | Proving | BackingOff | Absent | Stopped
+    Waiting
+    | Streaming
+    | Listing
+    | Checking
+    | Watching
+    | Repairing
+    | Proving
+    | BackingOff
+    | Absent
+    | Stopped
 )

@@ -124,6 +124,10 @@ class InformerStatus:
     is held, or none."""
     untransformed_reason: str = ""
     """Why the first of those failed; empty if there is none."""
+    repaired: int = 0
+    """How many objects audits have found otherwise than the server had them, and put right."""
+    audited: datetime | None = None
+    """When what is held was last compared with what the server had; None if it never was."""
     listed: int = 0
     """How many have come of a whole state that is being read; 0 while none is."""
     expected: int | None = None
@@ -141,6 +145,13 @@ class InformerStatus:
     """When this state began."""
     last_contact: datetime | None = None
     """When the server last sent anything."""
+    live: bool = False
+    """Changes arrive as they happen, as far as is known: a stream of them is open for every
+    namespace. It says nothing of a server that is gone without a word until that is noticed."""
+    fresh_as_of: datetime | None = None
+    """When all that is held was last known to be as the server has it: by an event, a bookmark, a
+    list, or an answer to `SharedIndexInformer.wait_fresh`. None before the first state is held.
+    The clock is that of the wall now; a machine that slept, or was set, counts what has passed."""
     next_try: datetime | None = None
     """When the next request will be made, while none is under way."""
     resource_version: str = ""
@@ -162,6 +173,7 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
         objects=objects,
         untransformed=statuses[0].untransformed,  # as `objects`, of one store
         untransformed_reason=statuses[0].untransformed_reason,
+        repaired=sum(each.repaired for each in statuses),
         listed=sum(each.listed for each in statuses),
         expected=_expected(statuses),
         reason=" ".join(reasons),
@@ -170,6 +182,8 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
         lasting=max(each.lasting for each in unsynced or statuses),
         since=worst.since,
         last_contact=max(_known(each.last_contact for each in statuses), default=None),
+        live=all(each.live for each in statuses),
+        fresh_as_of=_oldest([each.fresh_as_of for each in statuses]),
         next_try=min(_known(each.next_try for each in statuses), default=None),
         resource_version=_lowest([each.resource_version for each in statuses]) if synced else "",
     )
@@ -184,6 +198,11 @@ def _expected(statuses: Sequence[InformerStatus]) -> int | None:
 
 def _known(moments: Iterable[datetime | None]) -> list[datetime]:
     return [moment for moment in moments if moment is not None]
+
+
+def _oldest(moments: Sequence[datetime | None]) -> datetime | None:
+    known = _known(moments)
+    return min(known) if len(known) == len(moments) else None
 
 
 def _lowest(found: Sequence[str]) -> str:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
+from functools import partial
 from typing import Any
 
 import anyio
 import pytest
 
-from dyninformer import StoppedError, WaitTimeoutError, aio
+from dyninformer import (
+    ObjectNotFoundError,
+    StaleCacheError,
+    StoppedError,
+    WaitTimeoutError,
+    aio,
+)
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus
 from tests.aio.conftest import Run, eventually, soon
@@ -196,6 +203,26 @@ def test_a_thousand_waits_for_one_object_end_with_it(server: ApiServer, run: Run
     run(main)
 
 
+def test_s35_a_cache_is_waited_for_to_be_fresh(server: ApiServer, run: Run) -> None:
+    """And required to be, of all; StaleCacheError says why it is not."""
+
+    async def main() -> None:
+        async with aio.DynamicSharedInformerFactory(server.client()) as factory:
+            maps = await factory.for_resource(MAPS)
+            with pytest.raises(StaleCacheError, match="it is not started"):
+                await factory.require_fresh(5, timeout=0)
+            await factory.sync(PATIENCE)
+            write(server, "late", x="1")
+            await maps.informer.wait_fresh(timeout=PATIENCE)
+            assert "default/late" in maps.lister
+            assert maps.informer.status().live
+            await factory.require_fresh(5)
+            with pytest.raises(ValueError, match="max_age is -1"):
+                await maps.informer.wait_fresh(-1)
+
+    run(main)
+
+
 def test_wait_synced_is_false_at_its_timeout_and_at_the_end(server: ApiServer, run: Run) -> None:
     """A list that is refused never syncs."""
     server.faults.add(HttpStatus(403), resource="configmaps")
@@ -284,5 +311,46 @@ def test_run_ends_with_the_informer_or_ends_it(server: ApiServer, run: Run) -> N
                 tasks.start_soon(spaces.informer.run)
                 assert await spaces.informer.wait_synced(PATIENCE)
                 await spaces.informer.stop(PATIENCE)
+
+    run(main)
+
+
+def test_what_is_written_is_in_the_cache_when_that_was_awaited(server: ApiServer, run: Run) -> None:
+    """By the calls that threads have; refusals are theirs, too."""
+    made = {"apiVersion": "v1", "kind": "ConfigMap"}
+    named = {**made, "metadata": {"name": "a", "namespace": "default"}, "data": {"x": "1"}}
+
+    async def main() -> None:
+        async with opened(server) as maps:
+            applied = await maps.informer.apply(named, wait=True)
+            assert maps.lister.get("a", "default") == applied
+            patched = await maps.informer.patch("a", "default", {"data": {"x": "2"}}, wait=True)
+            assert maps.lister.get("a", "default") == patched
+            assert patched["data"] == {"x": "2"}
+            status = await maps.informer.delete("a", "default", wait=True)
+            assert status["kind"] == "Status"
+            assert "default/a" not in maps.lister
+            with pytest.raises(ObjectNotFoundError):
+                await maps.informer.patch("a", "default", {})
+            with pytest.raises(ValueError, match="name is empty"):
+                await maps.informer.delete("")
+
+    run(main)
+
+
+def test_a_wait_for_a_write_costs_no_thread(server: ApiServer, run: Run) -> None:
+    """The request does, while it is under way."""
+
+    async def main() -> None:
+        async with opened(server, label_selector="x=y") as maps, anyio.create_task_group() as tasks:
+            write(server, "a")
+            metadata = {"finalizers": ["ex.io/keep"], "labels": {"x": "y"}}
+            await maps.informer.patch("a", "default", {"metadata": metadata}, wait=True)
+            tasks.start_soon(partial(maps.informer.delete, "a", "default", wait=True))
+            await eventually(lambda: waits(maps))
+            calls = maps.informer._shell.blocking
+            await eventually(lambda: calls._idle == calls._threads)
+            server.patch("configmaps/a", {"metadata": {"finalizers": None}}, "default")
+        assert maps.lister.list() == []
 
     run(main)

@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 import trustme
 from kubernetes.client import ApiClient, Configuration
-from typer.testing import Result
+from typer.testing import CliRunner, Result
 
+from dyninformer.cli.main import app
 from dyninformer.cli.server_checks import ServerChecks, allows, certificate
 from dyninformer.jsonpath.json_bytes import MOST_VALUES
 from dyninformer.testing import ApiServer
@@ -27,9 +28,11 @@ from dyninformer.testing.client import kubeconfig_text
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import (
     BlackHole,
+    Call,
     ContentType,
     EndEarly,
     HttpStatus,
+    LoseEvents,
     RawAnswer,
     WithholdBookmarks,
 )
@@ -402,6 +405,46 @@ def test_a_watch_can_be_held_to_see_whether_it_is_cut(server: ApiServer, run: Ru
     assert "loses no event" in fix_of(result, "idle watch")
 
 
+def test_what_a_watch_tells_can_be_audited(server: ApiServer, run: Run) -> None:
+    """Only if that is asked for."""
+    result = run("doctor", "cert", "-n", "prod", "--audit")
+    assert (result.exit_code, levels(result)["audit"]) == (0, "ok")
+    assert "audit: 2 objects are as the server has them in namespace prod" in result.stdout
+    assert "audit" not in levels(run("doctor", "cert", "-n", "prod"))
+
+
+def test_an_event_that_is_lost_fails(own: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what is different, and what to do."""
+    monkeypatch.setenv("KUBECONFIG", str(own.kubeconfig()))
+    names = [each["metadata"]["name"] for each in own.list("certificates", "prod")]
+    again = own.get(f"certificates/{names[0]}", "prod")
+
+    def lose_one() -> None:
+        own.delete(f"certificates/{names[0]}", "prod")
+        metadata = {"name": "later", "namespace": "prod"}
+        own.create({**again, "metadata": metadata})
+
+    own.faults.add(LoseEvents("DELETED"), verb="watch", resource="certificates")
+    # The first list asks how many there are, the second one is the audit's.
+    call = Call(function=lose_one)
+    lost = own.faults.add(call, verb="list", resource="certificates", skip=1, times=1)
+    result = CliRunner().invoke(app, ["doctor", "cert", "-n", "prod", "--audit"])
+    lost.wait_hit()
+    assert result.exit_code == 1
+    assert levels(result)["audit"] == "FAIL"
+    assert "1 were not as the server has them" in result.stdout
+    assert f"1 deleted (prod/{names[0]})" in result.stdout
+    assert "audit=3600" in fix_of(result, "audit")
+
+
+def test_an_audit_that_is_not_possible_fails(server: ApiServer, run: Run) -> None:
+    """In the words of the library."""
+    with server.faults.add(HttpStatus(503, "busy"), verb="list", resource="certificates", skip=1):
+        result = run("doctor", "cert", "-n", "prod", "--audit")
+    assert result.exit_code == 1
+    assert "cannot audit certificates.v1.cert-manager.io in namespace prod" in result.stdout
+
+
 def test_a_broken_api_group_is_named(server: ApiServer, run: Run) -> None:
     """It need not be the one that was asked for: kubectl stumbles over it, too."""
     body = json.dumps({"kind": "APIGroupDiscoveryList", "items": [BROKEN]}).encode()
@@ -524,7 +567,7 @@ def test_a_real_server_is_well_too(monkeypatch: pytest.MonkeyPatch, run: Run) ->
     with ControlPlane(users={"dev": []}) as real:
         real.install(CRDS)
         monkeypatch.setenv("KUBECONFIG", str(real.kubeconfig()))
-        well = run("doctor", "cert", "ipamblocks", "-A", "--watch-for", "0.2")
+        well = run("doctor", "cert", "ipamblocks", "-A", "--watch-for", "0.2", "--audit")
         assert (well.exit_code, set(levels(well).values())) == (0, {"ok"})
         real.create(
             {

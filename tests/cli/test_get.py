@@ -20,7 +20,7 @@ from dyninformer.cli import fetch
 from dyninformer.cli.main import app
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
-from dyninformer.testing.faults import HttpStatus
+from dyninformer.testing.faults import BlackHole, HttpStatus
 from tests.cli.conftest import CRDS, Either, Run
 from tests.cli.terminal import running
 from tests.conformance.shapes import crd, of_object
@@ -39,6 +39,41 @@ def certificate(name: str, secret: str, namespace: str = "prod") -> dict[str, ob
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"secretName": secret, "issuerRef": {"name": "ca"}, "dnsNames": ["a.example.com"]},
     }
+
+
+NOT_FOR_A_LOOK = {
+    "dyninformer.display.columns",
+    "dyninformer.display.kubectl_text",
+    "dyninformer.factory",
+    "dyninformer.informer",
+    "dyninformer.jsonpath.path",
+    "dyninformer.store.store",
+    "dyninformer.watching.client",
+    "dyninformer.watching.failures",
+    "dyninformer.watching.sockets",
+    "dyninformer.watching.states",
+    "kubernetes",
+    "pydantic",
+    "rich",
+    "urllib3",
+    "zstandard",
+}
+
+
+def test_a_table_imports_no_informer_and_no_path(kubeconfig: Path) -> None:
+    """Importing is most of what a short answer takes."""
+    script = (
+        "import sys; from dyninformer.cli.main import app\n"
+        "app(['get', 'cert', '-A', '-l', 'a!=b', '--kubeconfig', sys.argv[1]],"
+        " standalone_mode=False)\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(kubeconfig)], capture_output=True, text=True, check=True
+    )
+    table, loaded = done.stdout.splitlines()[0], done.stdout.splitlines()[-1].split()
+    assert table.split()[:2] == ["NAMESPACE", "NAME"]
+    assert set(loaded) & NOT_FOR_A_LOOK == set()
 
 
 def test_a_table_has_the_columns_that_the_crd_declares(run_either: Run) -> None:
@@ -512,3 +547,12 @@ def test_neat_is_what_can_be_applied_again(either: Either, run_either: Run) -> N
     assert [each["metadata"]["name"] for each in yaml.safe_load_all(both)] == ["k", "l"]
     for name in ("knobs/k", "knobs/l"):
         either.delete(name, "prod")
+
+
+def test_a_server_that_says_nothing_is_given_up_in_the_time_that_was_given(own: ApiServer) -> None:
+    """Discovery's own patience is no longer than that."""
+    arguments = ["get", "cert", "--request-timeout", "0.2", "--kubeconfig", str(own.kubeconfig())]
+    with own.faults.add(BlackHole()):
+        result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 3
+    assert "took the request and said nothing for 0." in result.stderr

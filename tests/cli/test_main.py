@@ -123,6 +123,46 @@ def test_options_of_the_cluster_may_stand_before_the_command(run: Run, args: lis
     assert result.stdout == run("get", "cert", "-n", "prod", "-o", "name").stdout != ""
 
 
+@pytest.mark.parametrize(
+    "args", [["-n", "prod"], ["--namespace=prod"], ["--request-timeout", "20"]], ids=str
+)
+def test_the_list_of_resources_takes_them_too(run: Run, args: list[str]) -> None:
+    """The namespace means nothing there, as in kubectl api-resources."""
+    wanted = run("resources", "certificates").stdout
+    for words in ([*args, "resources", "certificates"], ["resources", "certificates", *args]):
+        result = run(*words)
+        assert (result.exit_code, result.stderr, result.stdout) == (0, "", wanted)
+
+
+@pytest.mark.parametrize("command", ["demo", "serve", "replay"])
+def test_what_has_its_own_api_server_takes_no_cluster(run: Run, command: str) -> None:
+    """It says so, and begins nothing."""
+    result = run("--context=eu", command, "file")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"error: {command} has an API server of its own: leave --context out\n"
+    )
+
+
+@pytest.mark.parametrize("module", ["typer", "dyninformer.cli.main", "dyninformer.cli.get"])
+def test_an_interrupt_says_nothing_from_the_first_import_on(module: str) -> None:
+    """The imports are most of what a short command takes."""
+    script = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.argv[1:] = ['get', 'cert']\n"
+        "from dyninformer.cli.start import main\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_messages_advise_what_a_shell_has(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """No parameter of Python is named; what is translated is still what the library says."""
     monkeypatch.setenv("KUBECONFIG", "/nonexistent/config")

@@ -328,3 +328,17 @@ def test_a_walk_over_changes_has_them_as_they_were_told() -> None:
     walk = ChangesWalk(changes)
     assert [walk.step(at) for at in range(len(walk))] == list(changes)
     assert (walk.position("l"), walk.initial) == (1, False)
+
+
+@pytest.mark.parametrize("kind", [OrderedQueue, CoalescingQueue])
+def test_what_comes_right_before_a_wait_ends_it(
+    harness: Harness, kind: type[OrderedQueue | CoalescingQueue]
+) -> None:
+    """The consumer has found nothing, and has not said yet that it sleeps: no bell was rung."""
+    harness.sync("a")
+    entry = harness.store.get("a")
+    queue = kind(harness.store, Consumer.AWAKE)
+    assert queue.head() is None
+    with harness.store.lock:
+        queue.put([Delta("a", None, entry)])
+    assert queue.wait(0)

@@ -124,6 +124,13 @@ def test_a_plural_goes_before_a_short_name() -> None:
     assert resource.gvr.group == ""
 
 
+def test_a_name_in_capitals_is_a_kind_first() -> None:
+    """Though it is another resource's plural in lower case."""
+    resource = CATALOG.find("Pods")
+    assert resource is not None
+    assert str(resource.gvr) == "oddities.v1.pods.example.com"
+
+
 @pytest.mark.parametrize("text", ["certificates", "certificate", "Certificate", "CERTIFICATES"])
 def test_a_name_of_several_groups_is_ambiguous(text: str) -> None:
     """The error names each full spelling."""

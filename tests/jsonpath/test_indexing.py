@@ -57,6 +57,7 @@ def test_different_parts_never_give_the_same_compound_value() -> None:
     """A separator inside a part is told from one between parts."""
     index = compound(".a", ".b")
     assert index({"a": "x/y", "b": "z"}) == [index.key("x/y", "z")] != [index.key("x", "y/z")]
+    assert index.key("x/y", "z") != index.key("x~1y", "z")
     with pytest.raises(TypeError, match="2 parts"):
         index.key("x")
 

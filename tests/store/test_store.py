@@ -509,3 +509,31 @@ def test_the_garbage_collector_has_no_more_to_walk_with_more_objects() -> None:
     grow(2000)
     assert tracked() - before < 100
     assert len(store) == 4000
+
+
+def test_s7_changes_are_written_and_told_with_the_lock_held() -> None:
+    """No other thread can take it meanwhile, be it an event, a relist, or the end of a resource."""
+    taken: list[bool] = []
+    store = Store(WIDGETS)
+
+    def tell(changes: Deltas) -> None:
+        del changes
+        other = threading.Thread(target=lambda: taken.append(store.lock.acquire(blocking=False)))
+        other.start()
+        other.join()
+
+    store.on_changes = tell
+    add(store, widget("a", 1))
+    relist(store, widget("a", 2), widget("b", 2))
+    store.clear()
+    assert taken == [False, False, False]
+
+
+def test_a_namespace_without_objects_is_no_value_of_its_index() -> None:
+    """By whatever its last object went."""
+    store, _ = a_store()
+    add(store, widget("a", 1, namespace="one"), widget("b", 2, namespace="two"))
+    delete(store, widget("a", 3, namespace="one"))
+    assert store.index_values("namespace") == ["two"]
+    relist(store)
+    assert store.index_values("namespace") == []

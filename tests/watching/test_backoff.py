@@ -55,3 +55,9 @@ def test_room_for_several_requests_is_later_than_for_one() -> None:
     for moment in range(ALLOWANCE):
         budget = budget.spend(float(moment))
     assert budget.free_at(59.0, 3) == 62.0
+
+
+def test_a_request_that_is_told_late_counts_from_when_it_was_made() -> None:
+    """It takes its place among the others."""
+    budget = Budget((1.0, 5.0)).spent_at(3.0)
+    assert budget.spent == (1.0, 3.0, 5.0)

@@ -25,6 +25,7 @@ from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import (
     BlackHole,
+    ContentType,
     Delay,
     HttpStatus,
     RawAnswer,
@@ -116,6 +117,20 @@ def test_the_body_of_a_refusal_is_read_up_to_a_bound(server: ApiServer, make: Ma
         assert source.list(LIST).body() == b"x" * 65_536
     with server.faults.add(HttpStatus(503, text="short")), server.faults.add(Truncate()):
         assert source.list(LIST).body() == b"sh"
+
+
+def test_a_refusal_without_an_end_is_taken_for_what_it_has_said_in_time(
+    server: ApiServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A watch is answered with 200 that is no JSON and goes on for ever, or a proxy drips."""
+    monkeypatch.setattr(module, "_REFUSAL_SECONDS", 0.2)
+    source = make(server.client())
+    with server.faults.add(ContentType("text/html")):
+        assert source.watch(WATCH).body().startswith(b'{"type":"ADDED"')
+    endless = HttpStatus(503, text="x" * 60_000)
+    with server.faults.add(endless), server.faults.add(SlowDrip(size=1000, seconds=0.05)):
+        said = source.list(LIST).body()
+    assert 0 < len(said) < 60_000
 
 
 def test_small_things_are_read_as_json(server: ApiServer, make: Make) -> None:

@@ -41,6 +41,7 @@ from dyninformer.watching.states import (
     Proving,
     Refused,
     Scope,
+    ServerBack,
     StatusError,
     Stop,
     Stopped,
@@ -1515,3 +1516,51 @@ def test_a_stream_of_changes_after_a_streaming_list_is_a_watch_like_any_other() 
     talk.wait(talk.want(StreamState).timeout)
     talk.say(Ended())
     assert talk.want(WatchFrom).version == "10"
+
+
+# -- the server is back (S29, S35) ---
+
+
+@pytest.mark.parametrize("answer", [Lost("refused"), refused(503, after=5.0), refused(429)])
+def test_s35_what_waits_for_the_server_is_woken_when_it_is_back(answer: Lost | Refused) -> None:
+    """However long it would have waited; and its failures count no more."""
+    talk = Talk().begin()
+    for _ in range(7):
+        talk.say(answer)
+        talk.when_due()
+    talk.say(answer)
+    assert protocol.waits_for_server(talk.state) == protocol.due(talk.state)
+    assert (protocol.due(talk.state) or 0) >= talk.now + 25
+    talk.say(ServerBack(talk.now + 0.5))
+    assert protocol.due(talk.state) == talk.now + 0.5
+    talk.when_due()
+    talk.say(Lost("refused"))
+    assert (protocol.due(talk.state) or 0) <= talk.now + 1.2
+
+
+def test_s35_who_waits_for_something_else_goes_on_waiting() -> None:
+    """For rights, say; or for less time anyway."""
+    talk = Talk().begin()
+    talk.say(refused(403))
+    before = talk.state
+    talk.say(ServerBack(talk.now))
+    assert talk.state is before
+    assert protocol.waits_for_server(before) is None
+    talk = Talk().begin()
+    talk.say(Lost("refused"))
+    due = protocol.due(talk.state)
+    talk.say(ServerBack(talk.now + 60))
+    assert protocol.due(talk.state) == due
+
+
+def test_s29_a_server_that_comes_and_goes_is_not_asked_too_often() -> None:
+    """However often it is said to be back, the bound holds."""
+    talk = Talk().begin()
+    for _ in range(600):
+        if protocol.asks(talk.state):
+            talk.say(Lost("reset"))
+        talk.say(ServerBack(talk.now))
+        talk.wait(0.1)
+        if (protocol.due(talk.state) or 0) <= talk.now:
+            talk.say(Due())
+    assert 50 <= len(talk.asked) <= 60

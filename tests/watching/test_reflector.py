@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,8 +26,9 @@ from dyninformer.testing.faults import (
     SlowDrip,
 )
 from dyninformer.types import Object
+from dyninformer.watching import reflector as module
 from dyninformer.watching.client import Source
-from dyninformer.watching.reflector import Reflector
+from dyninformer.watching.reflector import Reflector, SteadyClock
 from dyninformer.watching.requests import JsonReply, Request
 from dyninformer.watching.states import CrdSeen, Scope
 from dyninformer.watching.status import InformerState, InformerTrouble
@@ -518,3 +520,45 @@ def test_s34_a_stop_is_heard_in_the_middle_of_a_list_of_nothing_useful() -> None
     metrics.reflector.start()
     assert metrics.reflector.join(30)
     assert 0 < len(metrics.counts) <= 5000
+
+
+def test_s35_the_clock_goes_on_while_a_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And knows how far the wall's clock was set since it was made."""
+    clock = SteadyClock()
+    made = clock.now()
+    monkeypatch.setattr(module, "since_boot", lambda: made + 3600 - clock.booted)
+    assert clock.now() == pytest.approx(made + 3600)
+    monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: made + 3600 + 7))
+    assert clock.wall == pytest.approx(7)
+
+
+class Reloading:
+    """A channel that says when credentials are read anew."""
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        """What else a channel does, and `asked` says that it did."""
+        if name != "close":
+            self.asked.append(name)
+        return getattr(self._channel, name)
+
+
+def test_s28_a_401_is_followed_by_credentials_that_are_read_anew(
+    server: ApiServer, store: Store
+) -> None:
+    """Once, before the next try."""
+    server.faults.add(HttpStatus(401), resource="widgets", times=1)
+    source = Source(server.client())
+    channel = Reloading(source.channel())
+    reflector = Reflector(Scope(gvr=WIDGETS), channel, store, owner=channel)
+    try:
+        reflector.start()
+        until(lambda: reflector.synced)
+        assert channel.asked == ["watch", "reload_credentials", "watch"]
+    finally:
+        reflector.stop()
+        assert reflector.join(5)
+        source.close()

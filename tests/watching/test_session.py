@@ -139,3 +139,34 @@ def test_a_second_list_may_begin_as_the_first_one_did(whole: bool) -> None:
         session.feed(page([f"w{number}"], f"token{number}"))
         session.end()
     assert session.asked is not None, session.status().reason
+
+
+def test_s24_what_is_deleted_before_the_mark_is_not_in_the_first_state(watched: Watched) -> None:
+    """A live DELETED that comes among the initial events takes back what they brought."""
+    watched.session.feed(line("ADDED", obj("b", "10")))
+    watched.session.feed(line("DELETED", obj("b", "11")) + bookmark("12", mark=True))
+    assert watched.store.keys() == ["ns/a"]
+
+
+def test_s32_an_object_that_is_unusable_in_a_later_list_stays_as_it_was(watched: Watched) -> None:
+    """Its key can be read, so that it is there, in whatever state."""
+    watched.session.feed(bookmark("11", mark=True))
+    expired = {"kind": "Status", "code": 410, "reason": "Expired"}
+    watched.session.feed(line("ERROR", expired))
+    watched.session.tell(Due())
+    assert watched.session.accepts(200, JSON)
+    unusable = line("ADDED", obj("a", "12", spec={"x": "TEXT"})).replace(b"TEXT", b"\xff")
+    watched.session.feed(unusable + line("ADDED", obj("b", "13")) + bookmark("14", mark=True))
+    assert sorted(watched.store.keys()) == ["ns/a", "ns/b"]
+    held = watched.store.shared("ns/a")
+    assert held is not None
+    assert held["metadata"]["resourceVersion"] == "10"
+
+
+def test_what_was_collected_before_a_crash_is_not_in_the_next_state(watched: Watched) -> None:
+    """It may have been taken by half."""
+    watched.session.crash("MemoryError")
+    watched.session.tell(Due())
+    assert watched.session.accepts(200, JSON)
+    watched.session.feed(line("ADDED", obj("b", "12")) + bookmark("13", mark=True))
+    assert watched.store.keys() == ["ns/b"]

@@ -23,6 +23,7 @@ from dyninformer.testing.faults import BlackHole, EndlessHeaders, Reset, SlowDri
 from dyninformer.watching import sockets as module
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.client import Source
+from dyninformer.watching.keepalive import keep_alive
 from dyninformer.watching.sockets import Call, Plumbing, Wire, Wires, calling, close_idle, tracked
 from tests.watching.conftest import Make
 from tests.watching.wires import (
@@ -224,6 +225,35 @@ def test_naggles_algorithm_is_off_whatever_the_options(
     assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
     reply.close()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux has it")
+@pytest.mark.parametrize("way", ["direct", "connect", "proxy", "elsewhere"])
+def test_s35_every_connection_is_asked_whether_it_is_alive(
+    server: ApiServer,
+    secure: ApiServer,
+    make: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+) -> None:
+    """With TLS and without, through a proxy of either kind, and however urllib3 opens it."""
+    kept: list[int] = []
+
+    def note(sock: socket.socket) -> None:
+        keep_alive(sock)
+        kept.append(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+
+    monkeypatch.setattr(module, "keep_alive", note)
+    if way == "elsewhere":
+        monkeypatch.setattr(module, "_opens_as_known", lambda: False)
+    target, ca = (server, None) if way == "proxy" else (secure, secure.ca)
+    with serving(Proxy()) as port:
+        proxy = f"http://127.0.0.1:{port}" if way in ("connect", "proxy") else None
+        source = make(client_of(target.url, proxy=proxy, ssl_ca_cert=ca))
+        reply = source.list(LIST)
+        assert reply.status in (200, 401, 403)
+        reply.close()
+    assert kept == [20_000]
 
 
 def test_one_descriptor_is_held_per_connection(server: ApiServer, make: Make) -> None:

@@ -94,3 +94,13 @@ def test_one_namespace_is_as_it_is() -> None:
     """Nothing to merge."""
     one = status(InformerState.WATCHING, synced=True, objects=2, resource_version="5")
     assert merged([one], 2) == one
+
+
+def test_several_namespaces_are_as_fresh_as_the_oldest() -> None:
+    """And live if all are; unknown of one is unknown of all (S35)."""
+    one = status(InformerState.WATCHING, live=True, fresh_as_of=LATE)
+    other = status(InformerState.WATCHING, live=True, fresh_as_of=EARLY)
+    assert (merged([one, other], 0).live, merged([one, other], 0).fresh_as_of) == (True, EARLY)
+    cut = status(InformerState.BACKING_OFF, fresh_as_of=LATE)
+    assert (merged([one, cut], 0).live, merged([one, cut], 0).fresh_as_of) == (False, LATE)
+    assert merged([one, status(InformerState.LISTING)], 0).fresh_as_of is None

@@ -434,8 +434,8 @@ def acting_user(received: ReceivedRequest, rights: Rights) -> User:
     """
     user, headers = received.authenticated(), received.request.headers
     name = headers.get("impersonate-user", "")
-    named = headers.get("impersonate-group", "")
-    groups = tuple(group for group in (each.strip() for each in named.split(",")) if group)
+    named = headers.get("impersonate-group", "")  # one in each of the lines that were sent
+    groups = tuple(group for group in (each.strip() for each in named.split("\n")) if group)
     if not name:
         if groups:
             raise bad_request("requested groups without impersonating a user name")

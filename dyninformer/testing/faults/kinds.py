@@ -161,6 +161,37 @@ class WithholdBookmarks(Fault):
 
 
 @dataclass(frozen=True, slots=True)
+class LoseEvents(Fault):
+    """A watch is not told of changes of one type; all that follows comes, bookmarks too.
+
+    So does a server whose watch cache has lost events. ``count`` is how many each watch misses,
+    None for all of them; ``name`` is that of the object.
+    """
+
+    type: Literal["ADDED", "MODIFIED", "DELETED"] = "DELETED"
+    name: str | None = None
+    count: int | None = None
+
+    def after(self, intervention: Intervention) -> None:
+        """Nothing else is different."""
+        beginning = b'{"type":"%b"' % self.type.encode()
+        left = self.count
+
+        def edit(line: bytes) -> Iterator[Step]:
+            nonlocal left
+            if left != 0 and line.startswith(beginning) and self._is_meant(line):
+                left = None if left is None else left - 1
+                intervention.hit()
+            else:
+                yield line
+
+        intervention.edit(edit)
+
+    def _is_meant(self, line: bytes) -> bool:
+        return self.name in (None, json.loads(line)["object"]["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
 class InjectLine(Fault):
     """A watch gets a line that no server would send: garbage, half a character, a blank."""
 

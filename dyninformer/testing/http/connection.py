@@ -147,7 +147,8 @@ def _request_of(head: h11.Request) -> Request:
     headers: dict[str, str] = {}
     for raw_name, raw_value in head.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        between = "\n" if name == "impersonate-group" else ", "  # a group may have commas
+        headers[name] = f"{headers[name]}{between}{value}" if name in headers else value
     return Request(
         method=head.method.decode("ascii"),
         path=unquote(path) or "/",

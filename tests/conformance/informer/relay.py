@@ -15,9 +15,9 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 class Relay:
     """Passes bytes between clients and one server, until it is told otherwise."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, listener: socket.socket | None = None) -> None:
         self._target = urlsplit(url)
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = listener or socket.create_server(("127.0.0.1", 0))
         self._lock = threading.Lock()  # guards _open and _passing
         self._open: set[socket.socket] = set()
         self._passing = True
@@ -31,7 +31,8 @@ class Relay:
     @property
     def url(self) -> str:
         """Where it listens, with the server's scheme."""
-        return f"{self._target.scheme}://127.0.0.1:{self._listener.getsockname()[1]}"
+        host, port = self._listener.getsockname()
+        return f"{self._target.scheme}://{host}:{port}"
 
     def reset(self) -> None:
         """Reset every open connection, on both sides."""

@@ -115,3 +115,15 @@ def test_a_work_queue_ends_in_the_state_of_the_server(
             assert await queue.close(timeout=PATIENCE)
 
     run(main)
+
+
+def test_an_audit_is_awaited(opened: Callable[[], Any], widgets: Collection, run: Run) -> None:
+    """S36: what is held is what the server has."""
+    widgets.fill("a", "b")
+
+    async def main() -> None:
+        async with opened() as found:
+            report = await found.informer.audit(PATIENCE)
+            assert (report.compared, report.differs) == (2, False)
+
+    run(main)

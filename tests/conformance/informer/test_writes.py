@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -21,6 +22,7 @@ from dyninformer import (
     WaitTimeoutError,
 )
 from dyninformer.testing.faults import Refuse
+from dyninformer.types import Object
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Factories, Running
 from tests.conformance.informer.recorders import (
@@ -115,6 +117,35 @@ def test_a_deletion_is_gone_from_the_cache_when_it_has_been_waited_for(
         found.delete("b", widgets.namespace, wait=0.2)
     found.patch("b", widgets.namespace, {"metadata": {"finalizers": None}})
     until(lambda: f"{widgets.namespace}/b" not in found.lister, PATIENCE)
+
+
+def test_a_deletion_of_what_the_cache_has_not_seen_yet_is_waited_for_too(
+    widgets: Collection, running: Running
+) -> None:
+    """What was created just before comes to the cache, and goes, before the wait is over."""
+    held_up, go_on = threading.Event(), threading.Event()
+
+    def slow(obj: Object) -> Object:
+        if obj["metadata"]["name"] == "late":
+            held_up.set()
+            assert go_on.wait(PATIENCE)
+        return obj
+
+    found, told = running(transform=slow), []
+    found.informer.add_event_handler(on_event=lambda event: told.append((event.type, event.name)))
+    widgets.fill("late")
+    assert held_up.wait(PATIENCE)
+    deleting = threading.Thread(
+        target=found.informer.delete, args=("late", widgets.namespace), kwargs={"wait": True}
+    )
+    deleting.start()
+    until(lambda: widgets.api.get(widgets.at("late")).status == 404, PATIENCE)
+    assert deleting.is_alive()
+    go_on.set()
+    deleting.join(PATIENCE)
+    assert not deleting.is_alive()
+    assert f"{widgets.namespace}/late" not in found.lister
+    until(lambda: told == [("ADDED", "late"), ("DELETED", "late")], PATIENCE)
 
 
 def test_what_selectors_leave_out_is_not_waited_for_for_ever(

@@ -336,7 +336,7 @@ def impersonators() -> _Impersonators:
     ("headers", "name", "groups"),
     [
         ({"user": "bob"}, "bob", ["system:authenticated"]),
-        ({"user": "bob", "group": "a, b"}, "bob", ["a", "b", "system:authenticated"]),
+        ({"user": "bob", "group": "a\nb"}, "bob", ["a", "b", "system:authenticated"]),
         ({"user": "system:anonymous"}, "system:anonymous", ["system:unauthenticated"]),
         (
             {"user": "system:serviceaccount:ns1:robot"},

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from dyninformer.resource import GroupVersionResource
-from dyninformer.watching.requests import request_for, verb
 from dyninformer.watching.states import (
     AskDocument,
     AskRevision,
@@ -17,6 +16,7 @@ from dyninformer.watching.states import (
     Want,
     WatchFrom,
 )
+from dyninformer.watching.wants import request_for, verb
 
 WIDGETS = GroupVersionResource("ex.io", "v1", "widgets")
 WANTS = [StreamState(1800), WatchFrom("5", 220), ListPage(), ListPage("token"), AskRevision()]

@@ -1,0 +1,20 @@
+"""Where the installed command begins: an interrupt says nothing, from the first import on."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line. Also installed as the kubectl plugin ``kubectl informer``."""
+    try:
+        # Its import is most of what a short command takes.
+        from dyninformer.cli.main import main as run  # noqa: PLC0415 - see above
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""urllib3's pools of connections with something added, or left out; the rest stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import urllib3
+from urllib3._collections import HTTPHeaderDict
+from urllib3.connection import HTTPConnection
+
+from dyninformer.watching.impersonation import Pairs
+
+
+def with_headers(headers: Mapping[str, str] | None, added: Pairs) -> HTTPHeaderDict:
+    """The same headers and these, of which several may have one name."""
+    found = HTTPHeaderDict(headers or {})
+    for name, value in added:
+        found.add(name, value)
+    return found
+
+
+def impersonating(manager: urllib3.PoolManager, added: Pairs) -> urllib3.PoolManager:
+    """A manager like ``manager``, which sends these headers with each request as well."""
+    kind: Any = type(f"Impersonating{type(manager).__name__}", (_Impersonating, type(manager)), {})
+    found: urllib3.PoolManager = kind.__new__(kind)
+    vars(found).update(vars(manager), impersonation=added)
+    return found
+
+
+class _Impersonating(urllib3.PoolManager):
+    impersonation: Pairs = ()
+
+    def urlopen(self, method: str, url: str, *args: Any, **options: Any) -> Any:
+        """Ask, as that user."""
+        options["headers"] = with_headers(options.get("headers"), self.impersonation)
+        return super().urlopen(method, url, *args, **options)
+
+
+def with_connections(
+    pool_class: type[urllib3.HTTPConnectionPool],
+    name: str,
+    kind: type[HTTPConnection],
+    members: dict[str, Any],
+) -> type[urllib3.HTTPConnectionPool]:
+    """A class of pools whose connections are of a kind of ours as well."""
+    own = pool_class.ConnectionCls
+    connection_class = type(f"{name}{own.__name__}", (kind, own), members)
+    return type(f"{name}{pool_class.__name__}", (pool_class,), {"ConnectionCls": connection_class})
+
+
+def without_warnings(manager: urllib3.PoolManager) -> urllib3.PoolManager:
+    """The same manager; of a server whose certificate is not verified it says nothing."""
+    manager.pool_classes_by_scheme = {
+        scheme: with_connections(pool_class, "Quiet", Quiet, {})
+        for scheme, pool_class in manager.pool_classes_by_scheme.items()
+    }
+    return manager
+
+
+class Quiet(HTTPConnection):
+    """urllib3 would warn at each connection, with a path of its own; `Source.doubt` is said once.
+
+    That is all it wants to know whether a connection is verified for.
+    """
+
+    def connect(self) -> None:
+        """Connect as ever."""
+        super().connect()
+        self.is_verified = True

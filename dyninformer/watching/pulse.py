@@ -1,0 +1,124 @@
+"""When to ask beside the streams whether a cluster's server is there (S35): pure functions.
+
+Two things are asked, each for all reflectors of a cluster together. A *probe*, of reflectors that
+wait since the server did not answer: is it ready? If it is, they need not wait longer, however
+long their failures have made that. A *heartbeat*, of streams that are all silent: does the server
+stand still? TCP cannot tell that from one that has nothing to say, since it is the system that
+answers. It is a short watch: its head is due at once, its end half a minute later, so that one
+request in a minute shows twice that the server runs. What it shows of a stream is less where
+several servers are behind one address: another one may have answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TypeAlias
+
+NEVER = float("-inf")
+
+PROBE_EVERY = 1.0
+"""Seconds from one probe to the next, at least..."""
+_SPREAD = 1.5  # ...and at most so many times that
+_SOON = 3.0  # a reflector that tries again by itself within so many seconds needs no probe
+_THERE = 5.0  # seconds to the next probe of a server that is ready, and whose trouble is another
+
+QUIET = 25.0
+"""Seconds without a byte on any stream, after which a heartbeat is asked for."""
+HEARTBEAT_EVERY = 60.0
+"""Seconds from one to the next, at least."""
+HOLDS = 30
+"""Seconds that the watch lasts."""
+ANSWER_WITHIN = 10.0
+"""Seconds in which a server that does not stand still says something that is due."""
+
+_AT_ONCE_PER_SECOND = 100.0
+_LONGEST_SPREAD = 3.0
+_JUMP = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How one reflector stands."""
+
+    waits_until: float | None = None
+    """It waits since the server did not answer, and would try again then."""
+    heard: float | None = None
+    """Its stream is open; when the last byte came."""
+
+
+Sight: TypeAlias = Sequence[Seen]
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What was asked of a server, and what it said."""
+
+    probe_after: float = NEVER
+    heartbeat_after: float = NEVER
+    heard: float = NEVER
+    """When it last gave a sign of life that was asked for."""
+    away: bool = False
+    """The last probe was not answered as it should be."""
+
+    # -- probes ----------------------------------------------------------------------------
+
+    def probe_at(self, seen: Sight, now: float) -> float | None:
+        """When to probe; None as long as nobody would be the wiser for it."""
+        if not any(_waits(each, now) for each in seen):
+            return None
+        return max(now, self.probe_after)
+
+    def probed(self, now: float, random: Random) -> Pulse:
+        """A probe begins."""
+        return replace(self, probe_after=now + random.uniform(PROBE_EVERY, _SPREAD * PROBE_EVERY))
+
+    def answered(self, now: float, *, ready: bool) -> Pulse:
+        """What came of a probe."""
+        after = now + _THERE if ready and not self.away else self.probe_after
+        return replace(self, away=not ready, probe_after=after)
+
+    def wakes(self, seen: Sight, now: float, random: Random) -> list[float | None]:
+        """Of a server that is ready: when each of them should try again; None if as it would.
+
+        Where it was ready all the time, they have trouble of another kind, and wait as they would.
+        """
+        if not self.away:
+            return [None for _ in seen]
+        count = sum(_waits(each, now) for each in seen)
+        spread = min(_LONGEST_SPREAD, count / _AT_ONCE_PER_SECOND)
+        return [now + random.uniform(0, spread) if _waits(each, now) else None for each in seen]
+
+    # -- heartbeats ------------------------------------------------------------------------
+
+    def heartbeat_at(self, seen: Sight) -> float | None:
+        """When to ask for one; None while no stream is open."""
+        heard = [each.heard for each in seen if each.heard is not None]
+        if not heard:
+            return None
+        return max(max(*heard, self.heard) + QUIET, self.heartbeat_after)
+
+    def listened(self, now: float) -> Pulse:
+        """A heartbeat is asked for."""
+        return replace(self, heartbeat_after=now + HEARTBEAT_EVERY)
+
+
+def _waits(seen: Seen, now: float) -> bool:
+    """It waits for the server, and for long."""
+    return seen.waits_until is not None and seen.waits_until > now + _SOON
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Three clocks at one moment; those of a machine that slept, or was stopped, differ after."""
+
+    awake: float
+    """The monotonic one, which stands still meanwhile on Linux."""
+    booted: float
+    wall: float
+
+    def slept(self, later: Clocks) -> bool:
+        """Between the two moments, time has passed that no thread has seen."""
+        seen = later.awake - self.awake
+        return max(later.booted - self.booted, later.wall - self.wall) - seen > _JUMP

@@ -1,0 +1,121 @@
+"""When a cluster's server is asked beside the streams (S35)."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyninformer.watching.pulse import NEVER, Clocks, Pulse, Seen
+
+HOURS = 7200
+WAITS = Seen(waits_until=1030.0)
+
+
+def test_nobody_is_probed_for_who_tries_again_at_once() -> None:
+    """Nor for those that wait for nothing, or watch."""
+    seen = [Seen(), Seen(heard=1000.0), Seen(waits_until=1002.5)]
+    assert Pulse().probe_at(seen, 1000.0) is None
+    assert Pulse().probe_at([*seen, WAITS], 1000.0) == 1000.0
+
+
+@given(st.integers())
+def test_one_second_is_between_two_probes_at_least(seed: int) -> None:
+    """And one and a half at most, however many wait."""
+    pulse, random, now, probes = Pulse(), Random(seed), 0.0, []
+    while now < 60:
+        at = pulse.probe_at([Seen(waits_until=now + 30)] * 200, now)
+        assert at is not None
+        now = at
+        probes.append(now)
+        pulse = pulse.probed(now, random)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(probes)]
+    assert min(gaps) >= 1.0
+    assert max(gaps) <= 1.5
+
+
+def test_all_that_wait_for_a_server_are_woken_spread() -> None:
+    """A hundred in a second, and all within three."""
+    wakes = Pulse(away=True).wakes([WAITS] * 200 + [Seen(heard=1.0)], 1000.0, Random(1))
+    moments = sorted(at for at in wakes if at is not None)
+    assert wakes[-1] is None
+    assert len(moments) == 200
+    assert moments[0] >= 1000.0
+    assert 1001.5 < moments[-1] <= 1002.0
+    most = max(sum(at <= each < at + 0.25 for each in moments) for at in moments)
+    assert most < 60
+    many = Pulse(away=True).wakes([WAITS] * 5000, 1000.0, Random(1))
+    assert max(filter(None, many)) <= 1003.0
+    (alone,) = Pulse(away=True).wakes([WAITS], 1000.0, Random(1))
+    assert alone is not None
+    assert alone <= 1000.01
+
+
+def test_nobody_is_woken_for_a_server_that_was_there_all_the_time() -> None:
+    """The trouble is another, and waits grow as ever (S28, S29); it is probed less often."""
+    pulse = Pulse().probed(1000.0, Random(1)).answered(1000.1, ready=True)
+    assert pulse.wakes([WAITS], 1000.1, Random(1)) == [None]
+    assert pulse.probe_at([WAITS], 1000.1) == 1005.1
+    away = Pulse().probed(1000.0, Random(1)).answered(1000.1, ready=False)
+    assert away.wakes([WAITS], 1002.0, Random(1)) != [None]
+    assert (away.probe_at([WAITS], 1000.1) or 0) <= 1001.5
+    assert not away.answered(1002.0, ready=True).away
+
+
+def test_a_heartbeat_is_asked_for_when_all_streams_are_silent() -> None:
+    """One that is not is sign of life enough; so is what came of the last one."""
+    assert Pulse().heartbeat_at([]) is None
+    assert Pulse().heartbeat_at([WAITS]) is None
+    assert Pulse().heartbeat_at([Seen(heard=5.0), Seen(heard=7.0)]) == 32.0
+    assert Pulse(heard=10.0).heartbeat_at([Seen(heard=5.0)]) == 35.0
+    assert Pulse().listened(30.0).heartbeat_at([Seen(heard=5.0)]) == 90.0
+
+
+@given(
+    st.lists(st.floats(1, 300), max_size=40),
+    st.floats(0, 600),
+    st.integers(1, 200),
+)
+def test_a_server_that_stands_still_is_found_within_60_seconds(
+    pauses: list[float], stops: float, streams: int
+) -> None:
+    """With one request a minute at most, whatever comes meanwhile, and however little."""
+    bytes_at, moment = [0.0], 0.0
+    for pause in pauses:
+        moment += pause
+        bytes_at.append(moment)
+    pulse, now, asked, found = Pulse(), 0.0, [], None
+    while found is None:
+        heard = max(each for each in bytes_at if each <= min(now, stops))
+        at = pulse.heartbeat_at([Seen(heard=heard)] * streams)
+        assert at is not None
+        if at > now:
+            later = [each for each in bytes_at if now < each <= min(at, stops)]
+            now = min([at, *later])
+            if now < at:
+                continue
+        asked.append(now)
+        pulse = pulse.listened(now)
+        # A server that runs answers at once, and ends the watch after 30 s.
+        if now > stops:
+            found = now + 10
+        elif now + 30 > stops:
+            pulse = Pulse(pulse.probe_after, pulse.heartbeat_after, heard=now)
+            found = now + 30 + 10
+        else:
+            pulse = Pulse(pulse.probe_after, pulse.heartbeat_after, heard=now + 30)
+            now += 30
+    assert found - stops <= 60
+    assert all(later - one >= 59.999 for one, later in itertools.pairwise(asked))
+    assert pulse.heard > NEVER or len(asked) == 1
+
+
+def test_a_machine_that_slept_has_clocks_that_differ() -> None:
+    """Be it that only one of them tells."""
+    before = Clocks(awake=100.0, booted=200.0, wall=5000.0)
+    assert not before.slept(Clocks(130.0, 230.0, 5030.0))
+    assert not before.slept(Clocks(130.0, 230.0, 5030.0 - HOURS))  # it was set back
+    assert before.slept(Clocks(130.0, 230.0 + HOURS, 5030.0 + HOURS))
+    assert before.slept(Clocks(130.0, 230.0, 5030.0 + HOURS))
