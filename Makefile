@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+SECONDS ?= 60
+SEED ?=
 PYTEST_ARGS ?=
 LOWEST := .venv-lowest
 PRERELEASES := .venv-prereleases
@@ -11,11 +13,16 @@ PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer te
 NEWEST_PYTHON := .venv-3.14
 # What runs it: make newest UNDER=tests/environments/hostile
 UNDER ?=
+# What of the simulation make check runs: three minutes on two cores.
+SEEDS ?= 0-899
+# Bugs to plant: make mutants ONLY=queue
+ONLY ?=
+WRITE ?=
 # Every room without what takes a real API server, minutes, or a machine to itself.
 FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/simulation --ignore tests/test_benchmarks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint typecheck rooms docs coverage test-lowest test-hostile test-prereleases newest wheel soak bench kube clean
+.PHONY: help demo test check lint typecheck rooms docs simulation mutants test-lowest test-hostile test-prereleases newest wheel fuzz soak bench kube clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +33,7 @@ demo: $(VENV)/ready ## see it work: an embedded API server, examples/crd, and an
 test: $(VENV)/ready ## run every test but soak and benchmarks (real-server tests need KUBEBUILDER_ASSETS)
 	$(BIN)/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
 
-check: lint typecheck rooms docs coverage ## lint, types, rooms, docs, and the tests once with coverage
+check: lint typecheck rooms docs test simulation ## lint, types, rooms, docs, the tests, the simulation
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -43,13 +50,14 @@ docs: $(VENV)/ready ## make a site of the documentation, for build/docs/index.ht
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -b html -c docs -d build/doctrees . build/docs
 	@echo "The documentation is in build/docs/index.html."
 
-coverage: $(VENV)/ready
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
-	@$(BIN)/coverage combine -q && $(BIN)/coverage report --fail-under=90 > $(VENV)/coverage.txt; ok=$$?; grep "^TOTAL" $(VENV)/coverage.txt; exit $$ok
+simulation: $(VENV)/ready ## run the simulation of SEEDS: clusters and informers on a scheduler that decides every switch
+	DYNINFORMER_SEEDS=$(SEEDS) $(BIN)/pytest -q -n $(WORKERS) -m "not soak" tests/simulation
 
-test-lowest: $(LOWEST)/ready ## run the tests that need no real server with the lowest dependencies that are allowed
-	$(LOWEST)/bin/pytest -n $(WORKERS) -m "not soak and not real" --ignore tests/simulation --ignore tests/test_benchmarks.py
+mutants: $(VENV)/ready ## plant bugs in a copy, one at a time, and see that a test finds each
+	$(BIN)/python -m tests.planted --workers $(WORKERS) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)
+
+test-lowest: $(LOWEST)/ready ## run the fast tests with the lowest dependencies that are allowed
+	$(LOWEST)/bin/pytest -n $(WORKERS) $(FAST)
 
 test-prereleases: $(PRERELEASES)/ready ## run the tests of connections with the newest pre-releases of urllib3 and kubernetes
 	$(PRERELEASES)/bin/pytest -n $(WORKERS) -m "not soak and not real" $(PYTEST_ARGS) $(PRERELEASE_TESTS)
@@ -57,8 +65,11 @@ test-prereleases: $(PRERELEASES)/ready ## run the tests of connections with the 
 test-hostile: $(VENV)/ready ## run the fast tests without a network, a home, colours, width, Unicode or rights
 	tests/environments/hostile $(BIN)/pytest -n $(WORKERS) $(FAST)
 
-newest: $(NEWEST_PYTHON)/ready ## run the fast tests on Python 3.14 (the one on PATH, or one that Maven brings)
-	$(UNDER) $(NEWEST_PYTHON)/bin/pytest -n $(WORKERS) $(FAST)
+newest: $(NEWEST_PYTHON)/ready ## run the fast tests on Python 3.14 (the one on PATH, or one that Maven brings), with coverage
+	@rm -f .coverage .coverage.*
+	$(UNDER) env COVERAGE_CORE=sysmon $(NEWEST_PYTHON)/bin/coverage run -m pytest -n $(WORKERS) $(FAST)
+	@$(NEWEST_PYTHON)/bin/coverage combine -q
+	@$(NEWEST_PYTHON)/bin/coverage report --fail-under=90 > $(NEWEST_PYTHON)/coverage.txt; ok=$$?; grep "^TOTAL" $(NEWEST_PYTHON)/coverage.txt; exit $$ok
 
 wheel: $(VENV)/ready ## build the wheel into dist/, check it, and run the README's first script from it
 	@rm -rf dist
@@ -66,6 +77,9 @@ wheel: $(VENV)/ready ## build the wheel into dist/, check it, and run the README
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	@$(BIN)/python -m tests.environments.wheel dist/*.whl
+
+fuzz: $(VENV)/ready ## feed what reads bytes of others with bytes that nobody meant, SECONDS each (60)
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --jobs $(WORKERS) $(if $(SEED),--seed $(SEED))
 
 soak: $(VENV)/ready ## run the tests that take minutes
 	$(BIN)/pytest -m soak --timeout 3600 $(PYTEST_ARGS)
@@ -89,7 +103,7 @@ endef
 $(VENV)/ready: setup.cfg pyproject.toml
 	$(new-venv)
 	@echo "Installing into $(@D) ..."
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,pyright]'
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,pyright,fuzz]'
 	@touch $@
 
 $(LOWEST)/ready: setup.cfg pyproject.toml tests/lowest_versions.py

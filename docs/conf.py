@@ -22,6 +22,7 @@ _PAGES = (
     "testing",
     "differences",
     "semantics",
+    "reliability",
     "architecture",
     "reference",
 )
