@@ -175,18 +175,36 @@ def proved_event(line: bytes) -> EventBytes:
     >>> proved_event(b'{ "object": {"kind": "Pod"}, "type": "ADDED" }')
     ('ADDED', b'{"kind": "Pod"}')
     """
+    kind, found = _proved(line)
+    return kind, line[found]
+
+
+def proved_otherwise(line: bytes, data: bytes) -> bytes | None:
+    """The object of a line if a parser finds another one than was cut out; None if it is the same.
+
+    Only another one is copied: an object may be large.
+
+    >>> proved_otherwise(b'{"type":"ADDED","object":{"a":1}}', b'{"a":1}')
+    >>> proved_otherwise(b'{"type":"ADDED","object":1,"object":2}', b'1,"object":2')
+    b'2'
+    """
+    _, found = _proved(line)
+    return None if memoryview(line)[found] == data else line[found]
+
+
+def _proved(line: bytes) -> tuple[str, slice]:
+    """An event's type, and where in the line its object is."""
     check_value(line, "a line")
     plain = _without_surrogates(line)
     try:
         found = _event.decode(plain)
         if len(found.type) > _LONGEST_TYPE:
             raise broken("a line", line, "its type is too long to be one")
-        # Cut out of the line, and not copied twice: it may be large.
         kind, data = (
-            line[(start := plain.find(part)) : start + len(part)]
+            slice(start := plain.find(part), start + len(part))
             for part in (memoryview(found.type), memoryview(found.object))
         )
-        return _type.decode(kind), data
+        return _type.decode(line[kind]), data
     except RecursionError:
         raise broken("a line", line, "it is nested too deep to be read") from None
     except UnicodeDecodeError:

@@ -25,6 +25,7 @@ from dyninformer.watching.cutting import (
     broken,
     cut_event,
     proved_event,
+    proved_otherwise,
 )
 from dyninformer.watching.document import DocumentBody, TooLargeError
 from dyninformer.watching.states import (
@@ -138,8 +139,8 @@ class StreamReading:
                 try:
                     received = receive(data, deleted=True) if deleted else receive(data)
                 except UnusableObjectError:
-                    proved = proved_event(line)[1]
-                    if proved == data:
+                    proved = proved_otherwise(line, data)
+                    if proved is None:
                         raise
                     # It was cut on trust, and is none (S32).
                     received = receive(proved, deleted=deleted)
@@ -197,8 +198,8 @@ class StreamReading:
         try:
             metadata = _bookmark.decode(data).metadata
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            proved = proved_event(line)[1]
-            if proved != data:
+            proved = proved_otherwise(line, data)
+            if proved is not None:
                 return self._bookmarked(proved, line)
             raise broken("a bookmark", line, str(error)) from None
         if self._start is not None:
