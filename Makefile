@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+# Most tests wait for something, so that two workers keep a core busy. Simulations, fuzzing and planted bugs do not.
+WORKERS ?= 4
+JOBS ?= 2
 SECONDS ?= 60
 SEED ?=
 PYTEST_ARGS ?=
@@ -51,10 +53,10 @@ docs: $(VENV)/ready ## make a site of the documentation, for build/docs/index.ht
 	@echo "The documentation is in build/docs/index.html."
 
 simulation: $(VENV)/ready ## run the simulation of SEEDS: clusters and informers on a scheduler that decides every switch
-	DYNINFORMER_SEEDS=$(SEEDS) $(BIN)/pytest -q -n $(WORKERS) -m "not soak" tests/simulation
+	DYNINFORMER_SEEDS=$(SEEDS) $(BIN)/pytest -q -n $(JOBS) -m "not soak" tests/simulation
 
 mutants: $(VENV)/ready ## plant bugs in a copy, one at a time, and see that a test finds each
-	$(BIN)/python -m tests.planted --workers $(WORKERS) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)
+	$(BIN)/python -m tests.planted --workers $(JOBS) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)
 
 test-lowest: $(LOWEST)/ready ## run the fast tests with the lowest dependencies that are allowed
 	$(LOWEST)/bin/pytest -n $(WORKERS) $(FAST)
@@ -79,7 +81,7 @@ wheel: $(VENV)/ready ## build the wheel into dist/, check it, and run the README
 	@$(BIN)/python -m tests.environments.wheel dist/*.whl
 
 fuzz: $(VENV)/ready ## feed what reads bytes of others with bytes that nobody meant, SECONDS each (60)
-	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --jobs $(WORKERS) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
 
 soak: $(VENV)/ready ## run the tests that take minutes
 	$(BIN)/pytest -m soak --timeout 3600 $(PYTEST_ARGS)
