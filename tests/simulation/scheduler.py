@@ -1,12 +1,12 @@
 """A scheduler that decides every switch between threads, from a seed, on a clock moved by hand.
 
-The package's own code runs as it is, on threads of its own: informers, reflectors, handlers,
-timers. But of what they wait for, nothing is real. Locks, threads, times and chance are handed to
-the package's modules by `simulated` in place of Python's, and come back to `Scheduler`: one thread
-runs at a time, until it waits, or until it comes to a point where another may go on (each taking
-and freeing of a lock, each start of a thread, each piece that comes from the network). Which one
-goes on is drawn from the seed. Where all wait, time goes on to the next moment that one of them
-waits for.
+The package's own code runs as it is: informers, reflectors, handlers, timers. But its threads are
+greenlets of one thread, and of what they wait for nothing is real. Locks, threads, times and chance
+are handed to the package's modules by `simulated` in place of Python's, and come back to
+`Scheduler`: a thread runs until it waits, or until it comes to a point where another may go on
+(each taking and freeing of a lock, each start of a thread, each piece that comes from the network).
+Which one goes on is drawn from the seed. Where all wait, time goes on to the next moment that one
+of them waits for.
 
 What is not decided here: switches between two such points. Code that shares state without a lock
 is seen with its steps whole, except on threads of a `traced` scheduler, where a switch may come
@@ -28,6 +28,8 @@ from functools import cache, partial
 from random import Random
 from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any, Final, TypeAlias
+
+from greenlet import getcurrent, greenlet
 
 from dyninformer.delivery.worker import Worker
 from dyninformer.testing.clock import ManualClock
@@ -58,15 +60,15 @@ class OverError(BaseException):
 class Task:
     """A thread, as the scheduler knows it. ``ready`` is None for one that can go on."""
 
-    __slots__ = ("baton", "left", "name", "ready", "until")
+    __slots__ = ("greenlet", "name", "ready", "thread", "until")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, thread: threading.Thread, runs: greenlet) -> None:
         self.name = name
-        self.baton = threading.Lock()
-        self.baton.acquire()
+        self.thread = thread
+        """What its code is told that it runs on."""
+        self.greenlet = runs
         self.ready: Ready | None = None
         self.until: float | None = None
-        self.left = threading.Event()
 
 
 class Scheduler:
@@ -90,7 +92,7 @@ class Scheduler:
         self._random = Random(f"{seed} switches")
         self._switching = switching
         self._traced = tuple(traced)
-        self._main = self._current = Task("user")
+        self._main = self.current = Task("user", threading.current_thread(), getcurrent())
         self._tasks = [self._main]
         self._turns_now = 0
         self._stuck = ""
@@ -100,12 +102,9 @@ class Scheduler:
 
     # -- for the simulated world -------------------------------------------------------------
 
-    def spawn(self, name: str, target: Callable[[], object]) -> threading.Thread:
+    def spawn(self, name: str, target: Callable[[], object]) -> Task:
         """A thread of the world's own, which runs when it is its turn."""
-        thread = threading.Thread(name=name, daemon=True)
-        thread.run = self.enter(name, target)  # type: ignore[method-assign]
-        thread.start()
-        return thread
+        return self.enter(name, target, threading.Thread(name=name, daemon=True))
 
     def sleep(self, seconds: float) -> None:
         """Let others run for so long."""
@@ -120,30 +119,31 @@ class Scheduler:
         """End all threads, one after the other, wherever they are."""
         self._over = True
         for task in list(self._tasks):
-            if task is not self._main:
-                task.baton.release()
-                task.left.wait(5)
+            if task is not self._main and task.greenlet:  # one that has begun
+                self.current = task
+                task.greenlet.throw(OverError)
         self._ended = True
+        self.current = self._main
 
     # -- for the primitives ------------------------------------------------------------------
 
     def point(self) -> None:
         """Another thread may go on here."""
-        if self._ended:
-            return  # what is left of the world is taken apart, by one thread
         if self._over:
+            if self._ended:
+                return  # what is left of the world is taken apart, by one thread
             raise OverError
         if self._random.random() < self._switching:
-            self._current.ready = None
-            self._go_on(self._current)
+            self.current.ready = None
+            self._go_on(self.current)
 
     def block(self, ready: Ready, until: float | None = None) -> bool:
         """Wait until it is ready, or for the moment; whether it is ready."""
-        if self._ended:
-            return ready()
         if self._over:
+            if self._ended:
+                return ready()
             raise OverError
-        me = self._current
+        me = self.current
         # No wait is so short that no time passes: the clock of a machine goes on, too.
         me.until = None if until is None else max(until, self.clock.now() + _SHORTEST)
         me.ready = ready
@@ -153,48 +153,43 @@ class Scheduler:
             raise StuckError(self._stuck)
         return ready()
 
-    def enter(self, name: str, target: Callable[[], object]) -> Callable[[], None]:
-        """What a new thread is to run: ``target``, when it is its turn."""
-        task = Task(name)
-        self._tasks.append(task)
+    def enter(self, name: str, target: Callable[[], object], thread: threading.Thread) -> Task:
+        """A new task, that does ``target`` as this thread, when it is its turn."""
+        to_do = [target]
 
-        def run() -> None:
-            task.baton.acquire()
+        def run(*_: object) -> None:
+            if self._traced:
+                sys.settrace(self._trace)  # a greenlet begins without
             try:
-                if not self._over:
-                    if self._traced:
-                        sys.settrace(self._trace)
-                    target()
+                to_do.pop()()  # what only this thread had is collected while it still is one
             except OverError:
                 pass
             except BaseException as error:  # noqa: BLE001 - it is the simulation's to judge
                 self.failures.append(error)
-            finally:
-                if self._traced:
-                    sys.settrace(None)
-                self._leave(task)
+            self._leave(task)
 
-        return run
+        task = Task(name, thread, greenlet(run, parent=self._main.greenlet))
+        self._tasks.append(task)
+        return task
 
     # -- inside ------------------------------------------------------------------------------
 
     def _leave(self, task: Task) -> None:
         self._tasks.remove(task)
-        task.left.set()
         if not self._over:
-            chosen = self._choose()
-            self._current = chosen
-            chosen.baton.release()
+            self.current = self._choose()
+            task.greenlet.parent = self.current.greenlet  # that goes on when this one has ended
 
     def _go_on(self, me: Task) -> None:
         chosen = self._choose()
-        if chosen is me:
-            return
-        self._current = chosen
-        chosen.baton.release()
-        me.baton.acquire()
-        if self._over:
-            raise OverError
+        if chosen is not me:
+            self.current = chosen
+            if self._traced:
+                # Nothing is traced within a trace function, and this may be one: its switch must
+                # not leave the other greenlet untraced.
+                sys.call_tracing(chosen.greenlet.switch, ())
+            else:
+                chosen.greenlet.switch()
 
     def _choose(self) -> Task:
         while True:
@@ -235,6 +230,21 @@ class Scheduler:
 
     def _shown(self, task: Task) -> str:
         return task.name
+
+    # -- switches before any line ------------------------------------------------------------
+
+    @contextmanager
+    def tracing(self) -> Iterator[None]:
+        """In the block, a switch may come before any line of the files that are `traced`."""
+        if not self._traced:
+            yield
+            return
+        before = sys.gettrace()
+        sys.settrace(self._trace)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> Trace | None:
         del event, argument
@@ -299,13 +309,13 @@ class SimulatedRLock:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._owner: int | None = None
+        self._owner: Task | None = None
         self._count = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Take it, once more perhaps."""
-        me = _thread.get_ident()
-        if self._owner == me:
+        me = self._scheduler.current
+        if self._owner is me:
             self._count += 1
             return True
         self._scheduler.point()
@@ -320,7 +330,7 @@ class SimulatedRLock:
 
     def release(self) -> None:
         """Free it, once."""
-        if self._owner != _thread.get_ident():
+        if self._owner is not self._scheduler.current:
             raise RuntimeError("cannot release un-acquired lock")
         self._count -= 1
         if not self._count:
@@ -382,31 +392,35 @@ class _SimulatedThread(OwnThread):
     """An `OwnThread` that runs when it is its turn."""
 
     scheduler: Scheduler
+    _task: Task | None = None
+    _has_ended = False
 
     def start(self) -> None:
         """Have it run some time."""
-        self._ended = False
-        inner = super().run
 
         def run() -> None:
             try:
-                inner()
+                self.run()
             finally:
-                self._ended = True
+                self._has_ended = True
 
-        self.run = self.scheduler.enter(self.name, run)  # type: ignore[method-assign]
-        super().start()
+        self._task = self.scheduler.enter(self.name, run, self)
         self.scheduler.point()
+
+    @property
+    def ident(self) -> int | None:
+        """A number of its own, once it was started."""
+        return None if self._task is None else id(self._task)
 
     def is_alive(self) -> bool:
         """It was started, and has not ended."""
-        return self.ident is not None and not self._ended
+        return self._task is not None and not self._has_ended
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for its end."""
         if self.is_alive():
             until = None if timeout is None else _until(self.scheduler, timeout)
-            self.scheduler.block(lambda: self._ended, until)
+            self.scheduler.block(lambda: self._has_ended, until)
 
 
 _REPLACED: Final[dict[str, object]] = {
@@ -461,6 +475,8 @@ def simulated(scheduler: Scheduler, seed: object) -> Iterator[None]:
         "threading": SimpleNamespace(
             **{**vars(threading), "Lock": partial(SimulatedLock, scheduler)}
             | {"RLock": partial(SimulatedRLock, scheduler), "Thread": thread}
+            | {"current_thread": lambda: scheduler.current.thread}
+            | {"get_ident": lambda: id(scheduler.current)}
         ),
         "_thread": SimpleNamespace(**{**vars(_thread), "start_new_thread": start_new_thread}),
         "time": SimpleNamespace(
@@ -482,7 +498,8 @@ def simulated(scheduler: Scheduler, seed: object) -> Iterator[None]:
     # Sets are walked in the order of hashes, which must not be that of addresses in memory.
     Worker.__hash__ = _by_name  # type: ignore[method-assign, assignment]
     try:
-        yield
+        with scheduler.tracing():
+            yield
     finally:
         del Worker.__hash__
         for module, name in places:

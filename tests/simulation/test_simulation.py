@@ -9,7 +9,6 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -34,19 +33,6 @@ def steps() -> Steps:
 def quiet() -> None:
     """Failures are meant to be logged here, and nobody reads it."""
     logging.getLogger("dyninformer").propagate = False
-
-
-@pytest.fixture(autouse=True)
-def on_one_processor(worker_id: str) -> Iterator[None]:
-    """One thread runs at a time: handing on within a processor is quicker than across."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    allowed = os.sched_getaffinity(0)
-    number = int(worker_id.removeprefix("gw")) if worker_id != "master" else 0
-    os.sched_setaffinity(0, {sorted(allowed)[number % len(allowed)]})
-    yield
-    os.sched_setaffinity(0, allowed)
 
 
 def live(seed: int) -> None:
