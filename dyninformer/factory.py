@@ -154,7 +154,9 @@ class DynamicSharedInformerFactory:
         ``resource`` is a GroupVersionResource or any spelling of one. A full spelling
         asks the network nothing; ``"cert"``, ``"Certificate"`` or
         ``"certificates.cert-manager.io"`` ask the server at once, and for ``timeout`` seconds
-        again while it is out of reach, say since it restarts.
+        again while it is out of reach, say since it restarts. The answer, or UnreachableError,
+        comes within them; with ``timeout=0`` after one look, which ends when the server has been
+        silent for 30 s.
 
         ``options`` are those of `ResourceOptions`: ``namespaces`` (None is the factory's, ``""``
         all), ``label_selector``, ``field_selector``, ``transform``, ``resync``,
@@ -383,12 +385,17 @@ class DynamicSharedInformerFactory:
     def _looked_up(self, name: str, deadline: Deadline) -> GroupVersionResource:
         """What the server calls it, once the server can be asked."""
         backoff, back = Backoff(), Deadline(None)
+        limited = not deadline.over  # no time at all is one look, however long that takes
+        before: UnreachableError | None = None
         while True:
             try:
-                return self.discovery.resolve(name).gvr
+                return self.discovery.resolve(name, timeout=deadline.left if limited else None).gvr
             except UnreachableError as error:
-                if isinstance(error, RefusedError) or deadline.over:
+                if isinstance(error, RefusedError):
                     raise
+                if deadline.over:  # what was wrong says more than that the last look was cut short
+                    raise before or error from None
+                before = error
                 back = Deadline(_CRDS_LATE)
             except UnknownResourceError:
                 # A server that was out of reach a moment ago may not know its CRDs yet.

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dyninformer.checked import check_function, checked, wrong
@@ -145,10 +144,11 @@ class SharedIndexInformer:
             tweak=tweak_list_options,
             on_synced=self._dispatcher.synced,
         )
+        discovery = self._runtime.discovery
         self.key_rules = KeyRules(
             self._store,
             self.options.scopes,
-            partial(self._runtime.discovery.scope, gvr),
+            lambda fresh: discovery.scope(gvr, fresh=fresh),
             self._runtime.owner,
         )
         self.lister = GenericLister(self._store, self.has_synced, self.key_rules)
@@ -631,6 +631,10 @@ class Reflectors:
     def until_stopped(self) -> Waiting[None]:
         """Wait for `signal_stop`."""
         yield self.pause(lambda: self.stopped, Deadline(None))
+
+    def ring(self) -> None:
+        """Have all that `pause` look at their conditions again."""
+        self._changed.ring()
 
     def pause(self, condition: Callable[[], bool], deadline: Deadline) -> Pause:
         """Until a condition that depends on their state is met."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
@@ -11,7 +13,7 @@ from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError
 from dyninformer.options import ALL_NAMESPACES, IndexValue
 from dyninformer.store.snapshot import Columns, Rows, Selector, View, frame, matching, rows_of
 from dyninformer.store.store import Store
-from dyninformer.threads import Deadline, Flag, Pause, Waiting, spawn
+from dyninformer.threads import Bell, Deadline, Pause, Waiting, in_forked_child, spawn
 from dyninformer.types import Names, Object, Objects
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _RAISE: Final = object()
 Answers: TypeAlias = list[bool | None]
+Askers: TypeAlias = list[Callable[[bool | None], None]]
+
+_FIRST_AGAIN: Final = 1.0  # seconds until a server that could not say is asked again; doubled...
+_LONGEST_AGAIN: Final = 30.0  # ...up to this
 
 
 _HOW: Final = "get({name!r}, namespace) or get('namespace/{name}'); find({name!r}) looks in all"
@@ -28,18 +34,23 @@ _HOW: Final = "get({name!r}, namespace) or get('namespace/{name}'); find({name!r
 class KeyRules:
     """Which keys the objects of a collection can have. Every method: from any thread.
 
-    ``ask`` asks the server whether they are in namespaces, and says None if it cannot be learned.
+    ``ask`` asks the server whether they are in namespaces, and says None if it cannot be learned;
+    given True it believes nothing that the server said before.
     """
 
     def __init__(
         self,
         store: Store,
         namespaces: Sequence[str] = ALL_NAMESPACES,
-        ask: Callable[[], bool | None] = lambda: None,
+        ask: Callable[[bool], bool | None] = lambda _: None,
         owner: object = None,
     ) -> None:
         self.namespaces = tuple(namespaces)
         """Those that are watched."""
+        self._lock = threading.RLock()  # guards the two below
+        self._asking = False
+        self._askers = Askers()
+        in_forked_child(self, "_lock", _asking=False, _askers=list)
         self._store = store
         self._ask = ask
         self._owner = owner
@@ -62,32 +73,52 @@ class KeyRules:
 
         ``how`` says how a namespace is given.
         """
-        self._check(key, how, self._namespaced())
+        self.check_as(key, how, self.namespaced())
 
     def until_checked(self, key: str, how: str, deadline: Deadline) -> Waiting[None]:
         """The same; where nothing that is held tells, the server is asked, on another thread."""
-        namespaced = self._namespaced()
-        if namespaced is None:
-            known, answers = Flag(), Answers()
+        bell = Bell()
+        check = KeyCheck(self, key, how, bell.ring)
+        yield Pause(bell, lambda: not check.asking, deadline)
+        check.look()
 
-            def ask() -> None:
-                try:
-                    answers.append(self._ask())
-                finally:
-                    known.set()
+    def learn(self, told: Callable[[bool | None], None], *, fresh: bool) -> None:
+        """Have the server asked, on another thread, which calls ``told`` with what it says.
 
-            spawn(self._owner, f"dyninformer asking for the scope of {self._store.gvr}", ask)
-            yield Pause(known.bell, known.is_set, deadline)
-            namespaced = answers[0] if answers else None
-        self._check(key, how, namespaced)
+        All that wait for an answer share one thread. ``fresh`` asks again even if the server was
+        asked a moment ago.
+        """
+        with self._lock:
+            self._askers.append(told)
+            if self._asking:
+                return
+            self._asking = True
+        name = f"dyninformer asking for the scope of {self._store.gvr}"
+        try:
+            spawn(self._owner, name, lambda: self._learn(fresh=fresh))
+        except BaseException:
+            self._asking = False
+            raise
 
-    def _namespaced(self) -> bool | None:
+    def _learn(self, *, fresh: bool) -> None:
+        answer: bool | None = None
+        try:
+            answer = self._ask(fresh)
+        finally:
+            with self._lock:
+                self._asking = False
+                askers, self._askers = self._askers, Askers()
+            for told in askers:
+                told(answer)
+
+    def namespaced(self) -> bool | None:
         """Whether objects are in namespaces; None as long as nothing that is held tells."""
         if self.namespaces != ALL_NAMESPACES:
             return True
         return any(self._store.index_values("namespace")) if len(self._store) else None
 
-    def _check(self, key: str, how: str, namespaced: bool | None) -> None:
+    def check_as(self, key: str, how: str, namespaced: bool | None) -> None:
+        """`check`, where it is known whether objects are in namespaces."""
         gvr = self._store.gvr
         if key.count("/") > 1:
             raise ValueError(
@@ -99,6 +130,71 @@ class KeyRules:
         if namespaced is False and "/" in key:
             name = key.split("/")[1]
             raise ValueError(f"{gvr} is cluster-scoped: give the name alone, {name!r}")
+
+
+class KeyCheck:
+    """Finds out, in the course of one wait, whether an object can have a key; ValueError if not.
+
+    The resource need not exist when the wait begins, and then nobody can say. So the server is
+    asked at once, and again, less and less often, until it says. ``ring`` is called, on another
+    thread, when it has answered; every method is for whoever waits.
+    """
+
+    def __init__(self, rules: KeyRules, key: str, how: str, ring: Callable[[], object]) -> None:
+        self._rules = rules
+        self._key = key
+        self._how = how
+        self._ring = ring
+        self._answers = Answers()
+        self._delay = _FIRST_AGAIN
+        self._again: float | None = 0.0  # when to ask; None while an answer is on its way
+        self._fresh = False  # the next question has to be a new one
+        self.known = False
+        """An object can have it."""
+        rules.check_as(key, how, None)
+        self.look()
+
+    @property
+    def asking(self) -> bool:
+        """The server was asked, and has not answered."""
+        return not self.known and self._again is None and not self._answers
+
+    def is_due(self) -> bool:
+        """Whether to `look`: an answer has come, or it is time to ask again."""
+        if self.known:
+            return False
+        return bool(self._answers) or (self._again is not None and time.monotonic() >= self._again)
+
+    def before(self, deadline: Deadline) -> Deadline:
+        """The deadline, or when it is time to ask again if that comes first."""
+        if self.known or self._again is None:
+            return deadline
+        return Deadline(deadline.before(self._again))
+
+    def look(self, *, fresh: bool = False) -> None:
+        """Raise if no object can have the key; have the server asked if it is time to.
+
+        ``fresh`` says that the server may know since just now: it is asked at once.
+        """
+        if self.known:
+            return
+        self._fresh = self._fresh or fresh
+        namespaced = self._rules.namespaced()
+        if self._answers:
+            answer = self._answers.pop()
+            namespaced = answer if namespaced is None else namespaced
+            self._again = time.monotonic() + self._delay
+            self._delay = min(2 * self._delay, _LONGEST_AGAIN)
+        if namespaced is not None:
+            self._rules.check_as(self._key, self._how, namespaced)
+            self.known = True
+        elif self._again is not None and (self._fresh or time.monotonic() >= self._again):
+            fresh, self._fresh, self._again = self._fresh, False, None
+            self._rules.learn(self._tell, fresh=fresh)
+
+    def _tell(self, answer: bool | None) -> None:
+        self._answers.append(answer)
+        self._ring()
 
 
 class GenericLister:

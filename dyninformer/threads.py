@@ -46,6 +46,26 @@ def lock_timeout(seconds: float | None) -> float:
     return longest if seconds is None else min(max(0.0, seconds), longest)
 
 
+def acquired(lock: threading.Lock, seconds: float | None) -> bool:
+    """Sleep on a lock until it is released; False after so many seconds. Ctrl-C ends it.
+
+    Python looks for a signal before a thread sleeps, and a signal wakes a thread that sleeps. One
+    that comes in between does neither, until the thread looks again. So the main thread, which
+    alone is told of signals, wakes up once a second.
+    """
+    deadline = Deadline(seconds)
+    is_main = threading.current_thread() is threading.main_thread()
+    while True:
+        most = lock_timeout(deadline.left)
+        if lock.acquire(timeout=min(most, _LOOK_UP_SECONDS) if is_main else most):
+            return True
+        if deadline.over:
+            return False
+
+
+_LOOK_UP_SECONDS = 1.0
+
+
 class Deadline:
     """The moment when a timeout is over, for waits that share one. Without a timeout, never.
 
@@ -149,7 +169,7 @@ class Bell:
                 # Looked at again: it may have come true before there was anybody to wake.
                 if condition():
                     return True
-                if not sleeper.acquire(timeout=lock_timeout(deadline.left)):
+                if not acquired(sleeper, deadline.left):
                     return condition()
             finally:
                 self.discard(sleeper)

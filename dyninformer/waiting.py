@@ -12,6 +12,7 @@ from dyninformer.checked import check_function, checked_name, checked_number, ch
 from dyninformer.delivery.key_watch import KeyWatch
 from dyninformer.errors import JSONPathError, StaleCacheError, StoppedError, WaitTimeoutError
 from dyninformer.jsonpath.comparisons import Comparison, PathCondition, divided
+from dyninformer.lister import KeyCheck
 from dyninformer.store import versions
 from dyninformer.threads import Deadline, Pause, Waiting, since_boot
 from dyninformer.types import Object
@@ -42,9 +43,16 @@ def until_met(
     last: Object | None = None
     try:
         watch.open()  # before the first look, so that nothing is missed in between
-        yield from _until_synced(informer, deadline, f"waiting for {watch.key}")
-        yield from informer.key_rules.until_checked(watch.key, _HOW, deadline)
+
+        def answered() -> None:
+            informer.reflectors.ring()
+            watch.bell.ring()
+
+        check = KeyCheck(informer.key_rules, watch.key, _HOW, answered)
+        yield from _until_synced(informer, deadline, check, f"waiting for {watch.key}")
+        yield Pause(watch.bell, lambda: not check.asking, deadline)
         while True:
+            check.look()
             event = watch.take()
             obj = informer.store.get_by_key(watch.key)
             if met(obj):
@@ -52,7 +60,10 @@ def until_met(
             if event is not None and event.recreated and met(None):
                 return event.old or {}  # deleted, and there is another one by now
             last = obj or last
-            if not (yield Pause(watch.bell, watch.has_news, deadline)) or watch.closed:
+            yield Pause(
+                watch.bell, lambda: watch.has_news() or check.is_due(), check.before(deadline)
+            )
+            if watch.closed or (deadline.over and not watch.has_news()):
                 informer.key_rules.check(watch.key, _HOW)
                 raise _not_met(informer, watch.key, condition, last, met.found(obj))
     finally:
@@ -164,11 +175,23 @@ def _version_of(written: object) -> tuple[str, str]:
     )
 
 
-def _until_synced(informer: SharedIndexInformer, deadline: Deadline, what: str) -> Waiting[None]:
-    if (yield from informer.until_synced(deadline.left)):
-        return
-    if informer.is_stopped():
-        raise StoppedError(f"{what}: the informer of {informer.gvr} has stopped")
+def _until_synced(
+    informer: SharedIndexInformer, deadline: Deadline, check: KeyCheck, what: str
+) -> Waiting[None]:
+    reflectors = informer.reflectors
+
+    def over() -> bool:
+        return reflectors.synced or reflectors.stopped
+
+    while True:
+        yield reflectors.pause(lambda: over() or check.is_due(), check.before(deadline))
+        check.look(fresh=reflectors.synced)  # its CRD may be new
+        if reflectors.synced:
+            return
+        if reflectors.stopped:
+            raise StoppedError(f"{what}: the informer of {informer.gvr} has stopped")
+        if deadline.over:
+            break
     status = informer.status()
     raise WaitTimeoutError(
         f"{what}: the cache of {informer.gvr} did not sync in time. "

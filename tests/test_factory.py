@@ -638,3 +638,15 @@ def test_what_cannot_be_opened_leaves_no_thread(
         open_informer(resource, client=server.client(), timeout=2)
     after = {thread for thread in threading.enumerate() if thread.name.startswith("dyninformer ")}
     assert after <= before
+
+
+def test_a_short_name_is_looked_up_within_the_timeout(
+    server: ApiServer, factory: DynamicSharedInformerFactory
+) -> None:
+    """Of a server that takes the request and says nothing, too; then it can be asked again."""
+    said = r"has not answered within 0\.\d+ s"  # not 30, for which one request may be silent
+    with (
+        server.faults.add(BlackHole(), path="/api*"),
+        pytest.raises(UnreachableError, match=said),
+    ):
+        factory.for_resource("cert", timeout=0.2)

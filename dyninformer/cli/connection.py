@@ -84,7 +84,8 @@ class Target(GlobalFlags):
         source = self.source()
         _say_doubt(source.doubt)
         with DynamicSharedInformerFactory(source) as factory:
-            yield Cluster(self, factory.discovery, factory.namespace, factory)
+            discovery = Discovery(source, patience=self.request_timeout)
+            yield Cluster(self, discovery, factory.namespace, factory)
 
     def asked_briefly(self) -> BriefSource | Source:
         """The server, for few requests."""

@@ -87,7 +87,8 @@ def fetching(target: Target) -> Iterator[Fetch]:
     gc.disable()  # of what is fetched nothing is garbage until it is printed, and walking it costs
     try:
         within = _Within(source, target.request_timeout)
-        yield Fetch(Server(target, Discovery(within), source.namespace), within)
+        discovery = Discovery(within, patience=target.request_timeout)
+        yield Fetch(Server(target, discovery, source.namespace), within)
     finally:
         if collecting:
             gc.enable()
@@ -119,7 +120,8 @@ class _Within:
         deadline: float = math.inf,
     ) -> JsonReply:
         """Ask for something small, and read it whole."""
-        most = min(deadline, max(_SHORTEST_SECONDS, round(self.left, 1)))
+        # A little less than is left: what the request says of it beats "no answer in time".
+        most = min(deadline, max(_SHORTEST_SECONDS, round(self.left - _SHORTEST_SECONDS, 1)))
         return self._source.get_json(path, query, headers, most)
 
     def reload_credentials(self) -> None:

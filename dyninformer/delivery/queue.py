@@ -14,7 +14,7 @@ from dyninformer.store.codec import Entry
 from dyninformer.store.decide import Delta
 from dyninformer.store.snapshot import View
 from dyninformer.store.store import Store
-from dyninformer.threads import in_forked_child, lock_timeout
+from dyninformer.threads import acquired, in_forked_child
 
 Keys: TypeAlias = Sequence[str]
 Positions: TypeAlias = dict[str, int]
@@ -308,7 +308,7 @@ class HandlerQueue(ABC):
                 return True
             self._bell.acquire(blocking=False)  # a ring that an interrupt left unheard
             self._consumer = Consumer.WAITING
-        if self._bell.acquire(timeout=lock_timeout(timeout)):
+        if acquired(self._bell, timeout):
             return True
         with self._store.lock:
             if self._consumer is Consumer.AWAKE:

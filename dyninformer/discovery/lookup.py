@@ -19,7 +19,7 @@ from dyninformer.discovery.discovery_client import DiscoveryClient, get, refusal
 from dyninformer.discovery.resources import PrinterColumns, ResolvedResource
 from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
 from dyninformer.resource import GroupVersionResource, checked_spelling
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import Deadline, in_forked_child, spawn
 from dyninformer.types import ListKeys
 from dyninformer.watching.requests import DocumentSource
 
@@ -51,7 +51,9 @@ class Discovery:
 
     Nothing is asked when it is made. However many threads ask at once, one asks the server;
     with the aggregated form, and an answer that has not changed, that costs two small
-    requests. ``owner`` is whose code the threads of the old form run (S11).
+    requests. ``owner`` is whose code its threads run (S11). ``patience`` is how many seconds a
+    call waits for the server at most, whatever the server does; without it a request ends after
+    30 s of silence.
 
     >>> from dyninformer import DynamicSharedInformerFactory
     >>> from dyninformer.testing import ApiServer
@@ -67,10 +69,13 @@ class Discovery:
         *,
         owner: object = None,
         clock: Callable[[], float] = time.monotonic,
+        patience: float | None = None,
     ) -> None:
         self._source = source
         self._clock = clock
-        self._client = DiscoveryClient(source, self if owner is None else owner)
+        self._patience = patience
+        self._owner = self if owner is None else owner
+        self._client = DiscoveryClient(source, self._owner)
         # The turn to ask the server: one thread asks at a time, also across invalidate().
         self._turn = threading.RLock()
         self._catalogs: SingleFlight[int, _Kept] = SingleFlight()
@@ -82,19 +87,21 @@ class Discovery:
         self._declared: TLRUCache[GroupVersionResource, Declared] = kept()
         in_forked_child(self, "_turn", "_lock", _declared=kept)
 
-    def resolve(self, text: str) -> ResolvedResource:
+    def resolve(self, text: str, *, timeout: float | None = None) -> ResolvedResource:
         """The resource that any spelling means.
 
         ``cert``, ``certificate``, ``Certificate``, ``certificates.cert-manager.io``,
         ``certificates.v1.cert-manager.io``, ``cert-manager.io/v1/certificates``, ``pods.v1``.
         `UnknownResourceError` says what is close, `AmbiguousResourceError` names the groups,
-        `UnreachableError` says why the server could not be asked.
+        `UnreachableError` says why the server could not be asked, or that it has not answered
+        within ``timeout`` seconds.
         """
         checked_spelling(text)
+        deadline = Deadline(self._patience if timeout is None else timeout)
         try:
-            found = self._catalog(KEPT).find(text)
+            found = self._catalog(KEPT, deadline).find(text)
             if found is None:
-                catalog = self._catalog(MISS_KEPT)
+                catalog = self._catalog(MISS_KEPT, deadline)
                 found = catalog.find(text)
         except UnreachableError as error:
             raise type(error)(f"cannot look up {text!r}: {error}") from error
@@ -117,15 +124,18 @@ class Discovery:
         """The group-versions of which something could not be learned, and why."""
         return {each.name: each.problem for each in self._all().served if each.problem}
 
-    def scope(self, gvr: GroupVersionResource) -> bool | None:
-        """Whether it is namespaced; None if that cannot be learned now. Never raises."""
+    def scope(self, gvr: GroupVersionResource, *, fresh: bool = False) -> bool | None:
+        """Whether it is namespaced; None if that cannot be learned now. Never raises.
+
+        ``fresh`` asks the server again even if it did not know the resource a moment ago.
+        """
         checked("gvr", gvr, GroupVersionResource, "a GroupVersionResource")
         with self._lock:
             kept = self._kept
         found = kept.catalog.get(gvr) if kept is not None else None
         if found is None:
             try:
-                found = self._catalog(MISS_KEPT).get(gvr)
+                found = self._catalog(0.0 if fresh else MISS_KEPT).get(gvr)
             except DynInformerError:
                 return None
         return None if found is None else found.namespaced
@@ -159,7 +169,10 @@ class Discovery:
             if gvr in self._declared:
                 return self._declared[gvr]
             epoch = self._epoch
-        return self._crds.share((gvr, epoch), lambda: self._read_crd(gvr, epoch))
+        return self._within(
+            self._patience,
+            lambda: self._crds.share((gvr, epoch), lambda: self._read_crd(gvr, epoch)),
+        )
 
     def invalidate(self) -> None:
         """Forget every earlier answer; the next lookup goes to the server."""
@@ -173,13 +186,37 @@ class Discovery:
         except UnreachableError as error:
             raise type(error)(f"cannot tell what the server serves: {error}") from error
 
-    def _catalog(self, max_age: float) -> Catalog:
+    def _within(self, seconds: float | None, work: Callable[[], V]) -> V:
+        """What ``work`` returns, if it does in time; else it goes on, for those that come later.
+
+        No limit of a request's silence would do: a server can also answer a byte at a time, and
+        nothing interrupts the lookup of a name.
+        """
+        if seconds is None:
+            return work()
+        done: Future[V] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(work())
+            except Exception as error:  # noqa: BLE001 - told to the thread that waits for it
+                done.set_exception(error)
+
+        host = self._source.host
+        spawn(self._owner, f"dyninformer discovery of {host}", run)
+        try:
+            return done.result(seconds)
+        except TimeoutError:
+            raise UnreachableError(f"{host} has not answered within {seconds:.3g} s.") from None
+
+    def _catalog(self, max_age: float, deadline: Deadline | None = None) -> Catalog:
         """What is kept, if it is young enough, or what the server says now."""
         with self._lock:
             kept, epoch = self._kept, self._epoch
         if kept is not None and kept.epoch == epoch and self._clock() - kept.asked_at < max_age:
             return kept.catalog
-        return self._catalogs.share(epoch, self._ask).catalog
+        limit = self._patience if deadline is None else deadline.left
+        return self._within(limit, lambda: self._catalogs.share(epoch, self._ask)).catalog
 
     def _ask(self) -> _Kept:
         with self._turn:

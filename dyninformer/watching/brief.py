@@ -194,6 +194,7 @@ class _Connection(HTTPConnection):
     def ask(self, url: str, headers: Pairs, deadline: float) -> HTTPResponse:
         """The head of the answer to a GET. ``deadline``: seconds without a byte."""
         if self.sock is None:
+            self.timeout = min(_CONNECT_SECONDS, deadline)
             self.connect()
         self.stage = "asked"
         self.sock.settimeout(deadline)
@@ -228,7 +229,7 @@ class _Connection(HTTPConnection):
                 socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
 
     def _open(self, address: Any) -> None:
-        self.sock.settimeout(_CONNECT_SECONDS)
+        self.sock.settimeout(self.timeout)
         self.sock.connect(address)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         keep_alive(self.sock)
@@ -257,4 +258,4 @@ class _Connection(HTTPConnection):
             look_up()  # an address: there is nothing to wait for
         else:
             spawn(self, f"dyninformer looking up {self.host}", look_up)
-        return found.result()
+        return found.result(self.timeout)

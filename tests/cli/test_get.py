@@ -20,7 +20,7 @@ from dyninformer.cli import fetch
 from dyninformer.cli.main import app
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
-from dyninformer.testing.faults import BlackHole, HttpStatus
+from dyninformer.testing.faults import BlackHole, Fault, HttpStatus, SlowDrip
 from tests.cli.conftest import CRDS, Either, Run
 from tests.cli.terminal import running
 from tests.conformance.shapes import crd, of_object
@@ -549,10 +549,14 @@ def test_neat_is_what_can_be_applied_again(either: Either, run_either: Run) -> N
         either.delete(name, "prod")
 
 
-def test_a_server_that_says_nothing_is_given_up_in_the_time_that_was_given(own: ApiServer) -> None:
-    """Discovery's own patience is no longer than that."""
-    arguments = ["get", "cert", "--request-timeout", "0.2", "--kubeconfig", str(own.kubeconfig())]
-    with own.faults.add(BlackHole()):
-        result = CliRunner().invoke(app, arguments)
+@pytest.mark.parametrize("more", [(), ("-w",)], ids=["once", "watching"])
+@pytest.mark.parametrize("fault", [BlackHole(), SlowDrip()], ids=["silent", "dripping"])
+def test_a_short_name_is_looked_up_in_the_time_that_was_given(
+    own: ApiServer, fault: Fault, more: tuple[str, ...]
+) -> None:
+    """Where the server takes the request and says nothing, or does not come to an end."""
+    given = ["get", "cert", "--request-timeout", "0.3", "--kubeconfig", str(own.kubeconfig())]
+    with own.faults.add(fault, path="/api*"):
+        result = CliRunner().invoke(app, [*given, *more])
     assert result.exit_code == 3
-    assert "took the request and said nothing for 0." in result.stderr
+    assert re.search(r"(said nothing for|has not answered within) 0\.[23] s\.", result.stderr)

@@ -11,7 +11,12 @@ import pytest
 
 from dyninformer.discovery import Discovery, PrinterColumn
 from dyninformer.discovery.lookup import KEPT, MISS_KEPT, SingleFlight
-from dyninformer.errors import AmbiguousResourceError, UnknownResourceError, UnreachableError
+from dyninformer.errors import (
+    AmbiguousResourceError,
+    StoppedError,
+    UnknownResourceError,
+    UnreachableError,
+)
 from dyninformer.resource import GroupVersionResource
 from dyninformer.testing import ApiServer
 from dyninformer.testing.clock import ManualClock
@@ -548,3 +553,33 @@ def test_who_asks_in_the_middle_of_its_own_work_does_not_wait_for_itself() -> No
     single: SingleFlight[str, int] = SingleFlight()
     assert single.share("a", lambda: single.share("a", lambda: 1) + 1) == 2
     assert single.share("a", lambda: 7) == 7
+
+
+def test_a_lookup_ends_in_the_time_that_it_was_given() -> None:
+    """A server that takes the request and says nothing has 30 s otherwise; those with time wait."""
+    with ApiServer() as server:
+        source = Source(server.client())
+        discovery = Discovery(source)
+        with ThreadPoolExecutor() as pool, server.faults.add(BlackHole()) as hole:
+            patient = pool.submit(discovery.resolve, "pods")
+            hole.wait_hit()
+            with pytest.raises(
+                UnreachableError, match=r"look up 'pods': .* not answered within 0\.1 s\."
+            ):
+                discovery.resolve("pods", timeout=0.1)
+            assert not patient.done()
+            source.close()
+            with pytest.raises(StoppedError):
+                patient.result()
+
+
+def test_all_questions_end_in_the_patience_of_the_one_that_asks() -> None:
+    """The CRD is asked for after discovery has answered."""
+    with ApiServer() as server, server.faults.add(BlackHole()):
+        source = Source(server.client())
+        discovery = Discovery(source, patience=0.1)
+        for ask in (discovery.resources, lambda: discovery.columns(CERTIFICATES)):
+            with pytest.raises(UnreachableError, match=r"not answered within 0\.1 s"):
+                ask()
+        assert discovery.scope(CERTIFICATES) is None
+        source.close()

@@ -619,7 +619,7 @@ import os, signal, sys, threading, time
 from dyninformer import WorkQueue
 queue = WorkQueue(workers=2)
 done = []
-def interrupt():
+def interrupt():  # also in the moment before the main thread sleeps, when it wakes nobody
     while not queue._bell._sleepers:
         time.sleep(0.001)
     os.kill(os.getpid(), signal.SIGINT)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from dyninformer import GroupVersionResource, InformerState
 from dyninformer.testing.faults import Faults, HttpStatus, Reset
@@ -15,6 +18,7 @@ from tests.conformance.informer.conftest import Factories, Running
 from tests.conformance.informer.recorders import (
     GLOBES,
     PATIENCE,
+    WIDGETS,
     Heard,
     on_embedded,
     reason_of,
@@ -80,6 +84,38 @@ def test_s33_a_resource_is_synced_once_its_crd_is_installed(
     cluster.server.create(row(group, "a"), namespace)
     assert factory.wait_for_cache_sync(PATIENCE)
     heard.wait("ADDED", "a")
+
+
+def test_s06_a_bare_name_is_a_mistake_once_the_crd_says_that_it_is_namespaced(
+    cluster: Cluster, group: str, factories: Factories
+) -> None:
+    """Nobody can know before; it is said then, long before the timeout."""
+    factory = factories()
+    informer = factory.for_resource(rows_of(group), namespaces="").informer
+    factory.start()
+    with ThreadPoolExecutor() as pool:
+        waits = [
+            pool.submit(informer.wait_for, condition, name="a", timeout=600)
+            for condition in ("create", "delete")
+        ]
+        until(lambda: informer.status().state is InformerState.ABSENT, PATIENCE)
+        cluster.server.install(shapes.crd(group, "rows", "Row", shapes.ANYTHING))
+        for each in waits:
+            with pytest.raises(ValueError, match="is namespaced: give the namespace too"):
+                each.result(PATIENCE)
+
+
+@on_embedded
+def test_s06_a_bare_name_is_a_mistake_also_where_no_list_is_allowed(
+    faults: Faults, factories: Factories
+) -> None:
+    """The scope is known without one: the first state is not waited for."""
+    faults.add(HttpStatus(403), resource="widgets")
+    factory = factories()
+    informer = factory.for_resource(WIDGETS, namespaces="").informer
+    factory.start()
+    with pytest.raises(ValueError, match="is namespaced: give the namespace too"):
+        informer.wait_for("create", name="a", timeout=600)
 
 
 def test_s33_a_crd_that_goes_and_comes_back_under_load(
