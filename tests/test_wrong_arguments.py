@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterator
-from enum import Enum
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import dyninformer
 import dyninformer.jsonpath
 from dyninformer.testing import ApiServer
-from tests.public_names import NOT_FOR_IMPORT, named, on_the_reference_page, public_names
+from tests.doors import SECONDS, TEXT, Door, doors, shown
 
 public: Any = dyninformer  # a type checker would find all that follows
 paths: Any = dyninformer.jsonpath
@@ -53,14 +51,6 @@ def world() -> Iterator[World]:
         made.factory.shutdown(5)
 
 
-class Door(NamedTuple):
-    """A call of a public function or method, with something wrong, and what is said."""
-
-    name: str
-    call: Callable[[Any], object]
-    said: str
-
-
 async def asynchronous(*_: object) -> None:
     """A coroutine function."""
 
@@ -72,8 +62,6 @@ class Handler:
         """Hear it."""
 
 
-SECONDS = "a timeout is '5': give seconds, or None for no limit"
-TEXT = "give text"
 COLUMNS = "give a mapping from names to paths, such as {'issuer': '.spec.issuerRef.name'}"
 F = "DynamicSharedInformerFactory"
 I = "SharedIndexInformer"  # noqa: E741 - read in a table
@@ -645,7 +633,7 @@ DOORS = [
 ]
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: f"{door.name}: {door.said[:40]}")
+@pytest.mark.parametrize("door", DOORS, ids=shown)
 def test_what_is_wrong_is_said_in_words(world: World, door: Door) -> None:
     """What it is called, what was given, and what to give; never what Python made of it."""
     with pytest.raises((TypeError, ValueError), match=re.escape(door.said)):
@@ -664,27 +652,6 @@ OF_THE_QUEUE |= {f"WorkQueue.{name}" for name in ("close", "forget", "retries", 
 def test_every_public_door_is_in_the_table() -> None:
     """Each function, method and class that users call with arguments, of the package itself."""
     tried = {door.name for door in DOORS} | ANY_JSON | OF_THE_PACKAGE | OF_THE_QUEUE
-    assert {name for name in doors() if name not in tried} == set()
-
-
-def doors() -> Iterator[str]:
-    """``open_informer``, ``GenericLister``, ``GenericLister.get``, and so on."""
-    called = on_the_reference_page()
-    for dotted in public_names():
-        package, _, name = dotted.rpartition(".")
-        thing = named(dotted)
-        if package not in ("dyninformer", "dyninformer.jsonpath"):
-            continue
-        if inspect.isfunction(thing):
-            yield name
-        if not inspect.isclass(thing) or issubclass(thing, BaseException | Enum):
-            continue
-        if called.get(f"dyninformer.{name}", called.get(dotted)):
-            yield name
-        for attribute, value in vars(thing).items():
-            method = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-            if attribute.startswith("_") or not inspect.isfunction(method):
-                continue
-            parameters = len(inspect.signature(method).parameters)
-            if parameters > 1 and NOT_FOR_IMPORT not in (method.__doc__ or ""):
-                yield f"{name}.{attribute}"
+    assert {
+        name for name in doors("dyninformer", "dyninformer.jsonpath") if name not in tried
+    } == set()

@@ -222,6 +222,7 @@ class DynamicSharedInformerFactory:
         coroutine is cancelled. A call from a handler of this factory waits for nothing. Reads go
         on working.
         """
+        Deadline(timeout)  # what is none is refused before anything ends
         if self._shell.tells_here():
             return await self._shell.blocking.begin(self._signal_end, urgent=True).wait()
         call = self._shell.blocking.begin(partial(self._end, timeout), urgent=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,6 +13,7 @@ from dyninformer.aio.blocking import BlockingCalls
 from dyninformer.aio.handlers import HandlerTask, OnEvent, OnObject, OnUpdate, Registration
 from dyninformer.aio.loops import Loop, carry_out, running
 from dyninformer.aio.stream import EventStream
+from dyninformer.checked import check_function, checked
 from dyninformer.delivery.handlers import Filter, Handler, Paths
 from dyninformer.delivery.handlers import Registration as CoreRegistration
 from dyninformer.delivery.stream import checked_idle_timeout
@@ -167,6 +167,7 @@ class SharedIndexInformer:
 
     def remove_event_handler(self, registration: Registration) -> None:
         """Take a handler away; again is fine. No callback begins after this returns."""
+        checked("a registration", registration, Registration, "what add_event_handler returned")
         registration.remove()
 
     def events(
@@ -184,8 +185,7 @@ class SharedIndexInformer:
 
         It is a plain function. Only before `start`.
         """
-        if inspect.iscoroutinefunction(handler):
-            raise TypeError("a watch error handler is called at once: give a plain function")
+        check_function("a watch error handler", handler, "a plain function of an error")
         loop = running()
 
         def tell(error: Exception) -> None:

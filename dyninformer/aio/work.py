@@ -16,7 +16,7 @@ from dyninformer.types import Key
 from dyninformer.work import RateLimited, WorkItem
 from dyninformer.work import WorkQueue as CoreQueue
 from dyninformer.work.keys import Turn
-from dyninformer.work.queue import EventKeys, checked_after
+from dyninformer.work.queue import EventKeys, checked_after, checked_informers
 
 Reconcile: TypeAlias = Callable[[Key], Awaitable[float | None] | float | None]
 AnyInformer: TypeAlias = SharedIndexInformer | GenericInformer
@@ -66,7 +66,7 @@ class WorkQueue:
         self._core = CoreQueue(workers=workers, retry=retry, name=name)
         self._takers: Takers = []  # the turns that were taken, and the tasks that have them
         self._workers: list[Task] = []  # those of `run`
-        for each, keys in dict(informers or {}).items():
+        for each, keys in checked_informers(informers).items():
             self.watch(each, keys)
 
     @property

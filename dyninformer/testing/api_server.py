@@ -13,8 +13,14 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from dyninformer.checked import checked_count, checked_flag, checked_or_none, checked_path
 from dyninformer.testing.api.access import UNSECURED
-from dyninformer.testing.client import dynamic_client, kubeconfig_text, write_private
+from dyninformer.testing.client import (
+    checked_token,
+    dynamic_client,
+    kubeconfig_text,
+    write_private,
+)
 from dyninformer.testing.clock import SystemClock
 from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.embedded import EmbeddedServer
@@ -65,6 +71,9 @@ class ApiServer(EmbeddedServer):
         controller_delay: float = 0.0,
         port: int = 0,
     ) -> None:
+        checked_flag("tls", tls)
+        checked_or_none("limits", limits, Limits, "Limits(...), or None")
+        checked_count("port", port, "its number, 0 for any that is free")
         self._clock = SystemClock()
         self._tls = tls
         self._directory_lock = threading.Lock()  # guards _directory
@@ -158,15 +167,16 @@ class ApiServer(EmbeddedServer):
         another user, by default one that may do all.
         """
         ca = authority_pem() if self._tls else None
-        content = kubeconfig_text(self.url, token or self.token, ca).encode()
+        content = kubeconfig_text(self.url, checked_token(token) or self.token, ca).encode()
         if path is None:
             return self._file(f"kubeconfig-{next(self._numbers)}", content)
-        write_private(Path(path), content)
-        return Path(path)
+        chosen = Path(checked_path("path", path))
+        write_private(chosen, content)
+        return chosen
 
     def client(self, *, token: str | None = None) -> DynamicClient:
         """The official DynamicClient, connected; it asks nothing before it is used."""
-        return dynamic_client(self.url, token or self.token, self.ca)
+        return dynamic_client(self.url, checked_token(token) or self.token, self.ca)
 
     # -- inside --------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dyninformer.checked import checked_or_none
+
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
     from kubernetes.dynamic.discovery import LazyDiscoverer
@@ -38,6 +40,13 @@ def kubeconfig_text(url: str, token: str, ca: bytes | None, namespace: str = "de
             ],
         },
         indent=2,
+    )
+
+
+def checked_token(token: object) -> str | None:
+    """A bearer token that a caller gave, or None."""
+    return checked_or_none(
+        "token", token, str, "a user's bearer token, or None for one of all rights"
     )
 
 

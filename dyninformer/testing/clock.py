@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+from dyninformer.checked import checked_number
+
 
 class Clock(Protocol):
     """Seconds since 1970 that never go backwards: good for timestamps and for deadlines.
@@ -41,7 +43,7 @@ class ManualClock:
     __slots__ = ("_now",)
 
     def __init__(self, now: float = 1_767_225_600.0) -> None:
-        self._now = now
+        self._now = checked_number("now", now, "seconds since 1970")
 
     def now(self) -> float:
         """The time now."""
@@ -49,6 +51,6 @@ class ManualClock:
 
     def advance(self, seconds: float) -> None:
         """Let ``seconds`` pass."""
-        if seconds < 0:
+        if checked_number("what passes", seconds, "seconds") < 0:
             raise ValueError(f"time does not go backwards ({seconds} s)")
         self._now += seconds

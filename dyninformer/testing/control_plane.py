@@ -15,14 +15,28 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 from urllib.parse import quote, urlencode
 
 import urllib3
 
+from dyninformer.checked import (
+    checked_mapping,
+    checked_number,
+    checked_or_none,
+    checked_path,
+    checked_text,
+    checked_texts,
+    wrong,
+)
 from dyninformer.errors import DynInformerError
 from dyninformer.testing.api.access import MASTERS
-from dyninformer.testing.client import dynamic_client, kubeconfig_text, write_private
+from dyninformer.testing.client import (
+    checked_token,
+    dynamic_client,
+    kubeconfig_text,
+    write_private,
+)
 from dyninformer.testing.cluster.resources import Resource, Resources
 from dyninformer.testing.messages import Request, Response, body_of
 from dyninformer.testing.objects import ObjectMethods
@@ -73,7 +87,16 @@ class ControlPlane(ObjectMethods):
         timeout: float = 60,
     ) -> None:
         self._assets = find_assets(assets)
-        self._flags = tuple(apiserver_flags)
+        if users is not None:
+            give = "a mapping from names to lists of groups"
+            for name, groups in checked_mapping("users", users, give).items():
+                if isinstance(groups, str):
+                    raise wrong(f"users[{name!r}]", groups, "several groups, in a list")
+                checked_texts(f"users[{name!r}]", groups, "several groups, in a list")
+        if isinstance(apiserver_flags, str):
+            raise wrong("apiserver_flags", apiserver_flags, "several, in a list")
+        checked_number("timeout", timeout, "seconds")
+        self._flags = checked_texts("apiserver_flags", apiserver_flags, "several, in a list")
         self._timeout = timeout
         self._tokens = {name: secrets.token_urlsafe(24) for name in ("admin", *(users or {}))}
         self._ports = {name: ReservedPort() for name in ("etcd", "peer", "kube-apiserver")}
@@ -109,7 +132,11 @@ class ControlPlane(ObjectMethods):
 
     def token_for(self, user: str) -> str:
         """The bearer token of one of ``users``."""
-        return self._tokens[user]
+        token = self._tokens.get(checked_text("user", user, "the name of a user"))
+        if token is None:
+            known = ", ".join(self._tokens)
+            raise LookupError(f"this control plane has no user {user!r}, but {known}")
+        return token
 
     def kubeconfig(self, path: Path | str | None = None, *, token: str | None = None) -> Path:
         """Write a kubeconfig that only its owner can read, and return where it is.
@@ -117,17 +144,18 @@ class ControlPlane(ObjectMethods):
         Without ``path`` it lies in the folder that `close` removes. ``token`` is that
         of another user, by default one that may do all.
         """
-        chosen = token or self.token
+        chosen = checked_token(token) or self.token
         if path is None:
             users = [name for name, known in self._tokens.items() if known == chosen]
             path = self.directory / f"kubeconfig-{users[0] if users else 'other'}"
         text = kubeconfig_text(self.url, chosen, self.ca.read_bytes())
-        write_private(Path(path), text.encode())
-        return Path(path)
+        written = Path(checked_path("path", path))
+        write_private(written, text.encode())
+        return written
 
     def client(self, *, token: str | None = None) -> DynamicClient:
         """The official DynamicClient, connected; it asks nothing before it is used."""
-        return dynamic_client(self.url, token or self.token, self.ca)
+        return dynamic_client(self.url, checked_token(token) or self.token, self.ca)
 
     # -- the processes ------------------------------------------------------------------
 
@@ -136,7 +164,7 @@ class ControlPlane(ObjectMethods):
 
         Raises ControlPlaneError, with the end of its log, if it does not come up.
         """
-        self._processes.start(process, self._command(process))
+        self._processes.start(_known(process), self._command(process))
         ready = self._etcd.healthy if process == "etcd" else self._ready
         self._wait_for(process, ready, process)
 
@@ -145,19 +173,20 @@ class ControlPlane(ObjectMethods):
 
         kube-apiserver keeps serving its open watches for up to 60 s after SIGTERM.
         """
-        self._processes.terminate(process, timeout)
+        checked_number("timeout", timeout, "seconds")
+        self._processes.terminate(_known(process), timeout)
 
     def kill(self, process: Process) -> None:
         """SIGKILL, and wait until it is gone: connections end without a goodbye."""
-        self._processes.kill(process)
+        self._processes.kill(_known(process))
 
     def pause(self, process: Process) -> None:
         """SIGSTOP: connections stay open, and nothing answers."""
-        self._processes.send(process, signal.SIGSTOP)
+        self._processes.send(_known(process), signal.SIGSTOP)
 
     def resume(self, process: Process) -> None:
         """SIGCONT: go on after `pause`."""
-        self._processes.send(process, signal.SIGCONT)
+        self._processes.send(_known(process), signal.SIGCONT)
 
     def restart(self) -> None:
         """Kill the API server and start it again: same port, same data, empty watch caches."""
@@ -166,11 +195,11 @@ class ControlPlane(ObjectMethods):
 
     def pid(self, process: Process) -> int:
         """The process id, also of a process that has ended."""
-        return self._processes.pid(process)
+        return self._processes.pid(_known(process))
 
     def log(self, process: Process) -> str:
         """What a process has printed since the beginning."""
-        return self._processes.log(process).read_text(errors="replace")
+        return self._processes.log(_known(process)).read_text(errors="replace")
 
     def close(self) -> None:
         """Kill the processes and remove the folder. Idempotent."""
@@ -207,6 +236,7 @@ class ControlPlane(ObjectMethods):
         etcd forgets at once. The API server goes on answering from the snapshots in
         its watch caches until it polls for compactions, up to 15 s later.
         """
+        checked_or_none("revision", revision, int, "a whole number, or None for the newest")
         chosen = self._etcd.revision() if revision is None else revision
         self._etcd.compact(chosen)
         return chosen
@@ -225,10 +255,13 @@ class ControlPlane(ObjectMethods):
 
         resourceVersions are those of then, and will be used again. Connections end.
         """
+        source = Path(checked_path("a snapshot", snapshot, "what snapshot() returned"))
+        if not source.is_dir():  # before anything is lost
+            raise ValueError(f"{source} is no snapshot: give what snapshot() returned")
         self.kill("kube-apiserver")
         self.kill("etcd")
         shutil.rmtree(self.directory / "etcd")
-        shutil.copytree(snapshot, self.directory / "etcd")
+        shutil.copytree(source, self.directory / "etcd")
         self.start("etcd")
         self.start("kube-apiserver")
 
@@ -327,6 +360,13 @@ class ControlPlane(ObjectMethods):
             )
 
 
+def _known(process: Process) -> Process:
+    names = get_args(Process)
+    if process not in names:
+        raise ValueError(f"a process is {process!r}: give {' or '.join(map(repr, names))}")
+    return process
+
+
 # -- where the programs are, and how they are started -------------------------------------------
 
 _ASSETS = "KUBEBUILDER_ASSETS"
@@ -342,7 +382,10 @@ def find_assets(assets: str | os.PathLike[str] | None = None) -> Path:
 
     ``assets`` None asks the environment variable KUBEBUILDER_ASSETS, as envtest does.
     """
-    named = os.fspath(assets) if assets is not None else os.environ.get(_ASSETS, "")
+    give = "the path of a folder, or None"
+    named = checked_path("assets", assets, give) if assets is not None else ""
+    environment = os.environ.get(_ASSETS, "")
+    named = environment if assets is None else checked_path("assets", assets, give)
     if not named:
         raise ControlPlaneError(
             f"{_ASSETS} is not set: it names the folder of etcd and kube-apiserver. "

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
+from dyninformer.checked import checked_flag, checked_number, checked_or_none, checked_text
 from dyninformer.testing.api.access import MASTERS, Access, ReceivedRequest
 from dyninformer.testing.api.router import Api
 from dyninformer.testing.clock import Clock
@@ -21,7 +22,7 @@ from dyninformer.testing.cluster.resources import Resources
 from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.faults.injection import Faults, Handler, ServerState
 from dyninformer.testing.messages import Answer, AnswerPlan, Query, Request, RequestInfo
-from dyninformer.testing.objects import ObjectMethods
+from dyninformer.testing.objects import ObjectMethods, name_of
 
 T = TypeVar("T")
 
@@ -62,6 +63,7 @@ class LoggedRequest:
 
     def param(self, name: str) -> str | None:
         """The first value of a query parameter, None if it is not there."""
+        checked_text("the name of a parameter", name)
         return next((value for key, value in self.query if key == name), None)
 
 
@@ -83,6 +85,10 @@ class EmbeddedServer(ObjectMethods):
         controllers: bool,
         controller_delay: float,
     ) -> None:
+        checked_or_none("settings", settings, ReadSettings, "ReadSettings(...), or None")
+        checked_or_none("seed", seed, int, "a whole number, or None")
+        checked_flag("controllers", controllers)
+        checked_number("controller_delay", controller_delay, "seconds")
         self._settings = settings
         self._cluster = Cluster(
             clock,
@@ -121,9 +127,9 @@ class EmbeddedServer(ObjectMethods):
         """Take an object out at once, whatever finalizers it has; False if it is not there."""
 
         def unload() -> bool:
-            resource, metadata = self._resource_of(obj), obj["metadata"]
-            namespace = metadata.get("namespace") or "default"
-            key = Key(namespace if resource.namespaced else "", metadata["name"])
+            resource, name = self._resource_of(obj), name_of(obj)
+            namespace = obj["metadata"].get("namespace") or "default"
+            key = Key(namespace if resource.namespaced else "", name)
             return self._cluster.unload(resource, key)
 
         return self._call(unload)
@@ -136,6 +142,7 @@ class EmbeddedServer(ObjectMethods):
         Without one, every resourceVersion and continue token handed out so far is too old:
         a revision is written that nobody sees, and the history ends there.
         """
+        checked_or_none("revision", revision, int, "a whole number, or None for all")
 
         def compact() -> int:
             chosen = self._cluster.log.advance() if revision is None else revision

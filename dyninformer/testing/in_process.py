@@ -6,6 +6,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from dyninformer.checked import (
+    check_function,
+    checked,
+    checked_number,
+    checked_or_none,
+    checked_text,
+    wrong,
+)
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.embedded import EmbeddedServer
@@ -50,6 +58,8 @@ class InProcessServer(EmbeddedServer):
         controllers: bool = True,
         controller_delay: float = 0.0,
     ) -> None:
+        if clock is not None and not callable(getattr(clock, "advance", None)):
+            raise wrong("clock", clock, "a ManualClock(), or None for one of its own")
         self.clock = clock or ManualClock()
         """What `advance` moves. Others that share it may move it too: see `run_due`."""
         self._open: list[Reply] = []
@@ -66,6 +76,7 @@ class InProcessServer(EmbeddedServer):
 
         ConnectionRefusedError while a fault refuses connections.
         """
+        checked("a request", request, Request, "Request(method, path)")
         if self.faults.refusing:
             raise ConnectionRefusedError("the server refuses connections")
         reply = Reply(self._plan(request), self)
@@ -87,6 +98,8 @@ class InProcessServer(EmbeddedServer):
 
     def get_path(self, path: str, *, token: str | None = None, **query: str) -> Reply:
         """`request` a path by GET, as the user of ``token``, by default one that may do all."""
+        checked_text("path", path, "one such as '/version'")
+        checked_or_none("token", token, str, "that of a user, or None")
         parameters: Query = tuple(query.items())
         headers = {"authorization": f"Bearer {token or self.token}", "accept": "application/json"}
         return self.request(Request("GET", path, parameters, headers))
@@ -104,10 +117,11 @@ class InProcessServer(EmbeddedServer):
 
     def advance(self, seconds: float) -> None:
         """Let time pass: all that falls due on the way happens at its own moment."""
-        self.advance_to(self.clock.now() + seconds)
+        self.advance_to(self.clock.now() + checked_number("what passes", seconds, "seconds"))
 
     def advance_to(self, moment: float) -> None:
         """Let time pass up to a moment, and all happen that is due by then."""
+        checked_number("a moment", moment, "seconds since 1970, as of the clock")
         while (due := self._next_deadline()) is not None and due < moment:
             self.clock.advance(max(0.0, due - self.clock.now()))
             self._run_due()
@@ -209,6 +223,7 @@ class Reply:
 
     def on_ready(self, ready: Callable[[], None]) -> None:
         """Have ``ready`` called when a watch has something to take; perhaps too often."""
+        check_function("ready", ready)
         if self._stream is not None:
             self._stream.on_ready = ready
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeAlias, TypeGuard
 
+from dyninformer.checked import check_fields, checked_text
+
 Headers = tuple[tuple[str, str], ...]
 Query = tuple[tuple[str, str], ...]
 
@@ -36,8 +38,12 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def param(self, name: str) -> str | None:
         """The first value of a query parameter, None if it is not there."""
+        checked_text("the name of a parameter", name)
         return next((value for key, value in self.query if key == name), None)
 
 

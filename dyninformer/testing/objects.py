@@ -15,6 +15,14 @@ from typing import Any, TypeVar
 
 import yaml
 
+from dyninformer.checked import (
+    checked_number,
+    checked_object,
+    checked_or_none,
+    checked_path,
+    checked_text,
+    wrong,
+)
 from dyninformer.testing.cluster.resources import Resource, Resources
 from dyninformer.testing.messages import Answer, Query, Request, Response, body_of
 from dyninformer.testing.status import ApiError
@@ -70,7 +78,10 @@ class ObjectMethods(ABC):
         CRDs come first, then namespaces, and every CRD is served before the rest is
         written. What is there already is written over.
         """
+        checked_number("timeout", timeout, "seconds")
         objects = [obj for source in sources for obj in manifests(source)]
+        for each in objects:
+            name_of(each)
         objects.sort(key=_precedence)
         crds = [obj["metadata"]["name"] for obj in objects if _precedence(obj) == 0]
         for obj in objects[: len(crds)]:
@@ -89,7 +100,7 @@ class ObjectMethods(ABC):
 
         def create() -> Object:
             resource = self._resource_of(obj)
-            where = namespace or _namespace_of(obj)
+            where = _checked_namespace(namespace) or _namespace_of(obj)
             return self._ask("POST", _path(resource, where), body=obj)
 
         return self._call(create)
@@ -107,6 +118,13 @@ class ObjectMethods(ABC):
         field_selector: str | None = None,
     ) -> Objects:
         """The objects of a collection, in one namespace or in all."""
+        checked_text("a reference", reference, "text such as 'widgets' or 'widgets.ex.io'")
+        _checked_namespace(namespace)
+        for name, selector in (
+            ("label_selector", label_selector),
+            ("field_selector", field_selector),
+        ):
+            checked_or_none(name, selector, str, "text, or None")
         chosen = {"labelSelector": label_selector, "fieldSelector": field_selector}
         query = tuple((name, value) for name, value in chosen.items() if value)
 
@@ -136,6 +154,10 @@ class ObjectMethods(ABC):
 
         ``kind="apply"`` applies the dict, as a server-side apply that wins conflicts.
         """
+        if not isinstance(patch, Mapping | list):
+            raise wrong("the patch", patch, "a dict to merge, or a list of operations")
+        checked_or_none("kind", kind, str, "'merge', 'json' or 'apply', or None")
+        checked_text("subresource", subresource, "its name, such as 'status'")
         chosen = kind or ("json" if isinstance(patch, list) else "merge")
         if chosen not in _PATCHES:
             raise ValueError(f"no patch of kind {chosen!r}: it is one of {', '.join(_PATCHES)}")
@@ -210,10 +232,13 @@ class ObjectMethods(ABC):
         raise ApiError(answer.status, found.get("reason"), message, details=details)
 
     def _path_to(self, reference: Reference, namespace: str | None) -> str:
+        _checked_namespace(namespace)
         if isinstance(reference, str):
             resource, name = self._resolve(reference)
         else:
-            resource, name = self._resource_of(reference), reference["metadata"]["name"]
+            give = "text such as 'widgets/a', or the object itself"
+            checked_object("a reference", reference, give)
+            resource, name = self._resource_of(reference), name_of(reference)
             namespace = namespace or _namespace_of(reference)
         if not name:
             raise ValueError(f'{reference!r} names no object: say "{resource.plural}/NAME"')
@@ -221,6 +246,7 @@ class ObjectMethods(ABC):
 
     def _resource_of(self, obj: Mapping[str, Any]) -> Resource:
         """The resource that an object is of, by its apiVersion and kind."""
+        checked_object("an object", obj, "a dict with apiVersion, kind and metadata")
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if not api_version or not kind:
             raise ValueError("an object needs apiVersion and kind")
@@ -256,7 +282,7 @@ def manifests(source: Source) -> Iterator[Object]:
     if isinstance(source, Mapping):
         documents: list[Any] = [dict(source)]
     else:
-        path = Path(source)
+        path = Path(checked_path("a source", source, "a file, a folder, an object, or several"))
         if path.is_dir():
             for file in sorted(path.iterdir()):
                 if file.suffix in {".yaml", ".yml", ".json"}:
@@ -267,6 +293,9 @@ def manifests(source: Source) -> Iterator[Object]:
     for document in documents:
         if not document:
             continue
+        if not isinstance(document, dict):
+            where = "" if isinstance(source, Mapping) else f"{source}: "
+            raise TypeError(f"{where}a {type(document).__name__} is no object of Kubernetes")
         if str(document.get("kind", "")).endswith("List") and "items" in document:
             yield from document["items"]
         else:
@@ -290,8 +319,24 @@ def _path(resource: Resource, namespace: str | None, *, everywhere: bool = False
 
 
 def _namespace_of(obj: Mapping[str, Any]) -> str | None:
-    namespace: str | None = (obj.get("metadata") or {}).get("namespace")
+    namespace: str | None = _metadata_of(obj).get("namespace")
     return namespace
+
+
+def name_of(obj: Mapping[str, Any]) -> str:
+    """An object's name; ValueError if it has none."""
+    name = _metadata_of(obj).get("name")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"an object needs metadata.name: {obj.get('kind') or 'one'} has none")
+    return name
+
+
+def _metadata_of(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    return checked_object("metadata", obj.get("metadata") or {}, "a dict with the object's name")
+
+
+def _checked_namespace(namespace: object) -> str | None:
+    return checked_or_none("namespace", namespace, str, "a name, or None for 'default'")
 
 
 def _established(crd: Object) -> bool:

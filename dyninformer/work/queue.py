@@ -11,8 +11,9 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, TypeVar
 
+from dyninformer.checked import checked_flag, checked_object, checked_or_none
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.handlers import Registration
 from dyninformer.errors import StoppedError
@@ -179,6 +180,7 @@ class WorkQueue:
         """
         if not isinstance(retry, RateLimited | None):
             raise TypeError(f"retry is {retry!r}: give a RateLimited, or leave it out")
+        checked_or_none("name", name, str, "a name for the queue")
         self.workers = whole("workers", workers)
         """How many threads `run` has."""
         self._name = name
@@ -198,7 +200,7 @@ class WorkQueue:
         self._report = _Report(self)
         in_forked_child(self, "_lock", "_bell", "_rests", _keys=_closed, _crew=None, _feeds=())
         try:
-            for informer, keys in dict(informers or {}).items():
+            for informer, keys in checked_informers(informers).items():
                 self.watch(informer, keys)
         except BaseException:
             self.close(timeout=0)
@@ -273,7 +275,7 @@ class WorkQueue:
 
     def retries(self, key: Key) -> int:
         """How often the key has failed since it was last done, or forgotten."""
-        return self._keys.retries(key)
+        return self._keys.retries(checked_key(key))
 
     # -- work ----------------------------------------------------------------------------
 
@@ -337,12 +339,13 @@ class WorkQueue:
 
         ``has_item`` says whether the caller has one; None, that its thread is looked at.
         """
+        deadline = Deadline(timeout)
+        checked_flag("drain", drain)
         crew = self._crew
         works = self._by_hand or (crew is not None and crew.works)
         self._shut(drain=drain and works)
         if runs_for(self._owner) or (self._has_item_here() if has_item is None else has_item):
             return not self._keys.at_work
-        deadline = Deadline(timeout)
         if (yield Pause(self._rests, self._has_ended, deadline)):
             return crew is None or crew.join(deadline)
         with self._lock:
@@ -757,6 +760,14 @@ def _check_function(name: str, given: object) -> None:
             f"{name} is a coroutine function, and the threads of this queue run no event loop: "
             "use dyninformer.aio, or give a plain function"
         )
+
+
+def checked_informers(informers: object) -> dict[Any, EventKeys | None]:
+    """What each informer brings, as a caller gave it to a queue."""
+    if informers is None:
+        return {}
+    give = "a mapping from informers to functions that give keys, or to None"
+    return dict(checked_object("informers", informers, give))
 
 
 def checked_after(returned: object) -> float | None:

@@ -11,6 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack, cast
 
+from dyninformer.checked import (
+    checked,
+    checked_name,
+    checked_or_none,
+    checked_text,
+    checked_texts,
+    wrong,
+)
 from dyninformer.testing.cluster.log import GroupResource, Key, Log
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.strategies import RBAC
@@ -168,13 +176,19 @@ class Access:
         self, name: str, *, groups: Iterable[str] = (), token: str | None = None, uid: str = ""
     ) -> str:
         """Make ``token`` (a fresh one by default) that of user ``name``, and return it."""
+        checked_name("name", name, "the name of a user")
+        if isinstance(groups, str):
+            raise wrong("groups", groups, "several, in a list")
+        groups = checked_texts("groups", groups, "several, in a list")
+        checked_or_none("token", token, str, "text, or None for a fresh one")
+        checked_text("uid", uid)
         token = token or secrets.token_urlsafe(24)
         self._users[token] = User(name, (*groups, AUTHENTICATED), uid or name)
         return token
 
     def remove_token(self, token: str) -> None:
         """From now on ``token`` is answered 401; unknown tokens are ignored."""
-        self._users.pop(token, None)
+        self._users.pop(checked_text("a token", token, "what add_user returned"), None)
 
     def allow(self, user: str, **what: Unpack[What]) -> Rule:
         """Let ``user`` ("*" for all, "group:devs" for a group) do ``what``."""
@@ -186,6 +200,7 @@ class Access:
 
     def remove(self, rule: Rule) -> None:
         """Take back what `allow` or `deny` returned; idempotent."""
+        checked("a rule", rule, Rule, "what allow or deny returned")
         if rule in self._rules:
             self._rules.remove(rule)
 
@@ -213,8 +228,13 @@ class Access:
         return Decision(allowed=True) if MASTERS in user.groups else None
 
     def _declare(self, allows: bool, user: str, what: What, reason: str = "") -> Rule:
+        checked_name("user", user, "a name, '*' for all, or 'group:' and the name of a group")
+        checked_text("reason", reason)
         given = cast("dict[str, OneOrMore]", what)
-        named = {name: _tuple(value) for name, value in given.items()}
+        if unknown := given.keys() - What.__annotations__.keys():
+            known = ", ".join(What.__annotations__)
+            raise TypeError(f"a rule has no {unknown.pop()!r}: give some of {known}")
+        named = {name: _tuple(name, value) for name, value in given.items()}
         rule = Rule(allows, user, **named, reason=reason)
         self._rules.append(rule)
         return rule
@@ -261,8 +281,8 @@ def _has(allowed: tuple[str, ...], value: str) -> bool:
     return not allowed or "*" in allowed or value in allowed
 
 
-def _tuple(names: OneOrMore) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+def _tuple(what: str, names: OneOrMore) -> tuple[str, ...]:
+    return checked_texts(what, names, "one text, or several")
 
 
 # -- rights from RBAC objects: roles and bindings as they are in the cluster now ---------------

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+from dyninformer.checked import check_fields
 from dyninformer.errors import DynInformerError
 from dyninformer.testing.clock import Clock
 from dyninformer.testing.cluster.log import CompactedError, GroupResource, Log, Version
@@ -53,6 +54,9 @@ class ReadSettings:
     """The feature gate ShardedListAndWatch: shardSelector is obeyed, else ignored."""
     watch_cache: bool = True
     """False is --watch-cache=false: everything is read from the log itself."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class CacheEvent:

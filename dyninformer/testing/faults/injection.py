@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
+from dyninformer.checked import (
+    check_fields,
+    checked,
+    checked_count,
+    checked_number,
+    checked_or_none,
+    checked_texts,
+)
 from dyninformer.testing.api.access import ReceivedRequest
 from dyninformer.testing.messages import (
     Answer,
@@ -57,6 +65,11 @@ class Fault:
     __slots__ = ()
     closes_port: ClassVar[bool] = False
     """New connections are refused while it is at work, and no request meets it."""
+
+    def __post_init__(self) -> None:
+        """What is of the wrong type is a TypeError, for every fault that is a dataclass."""
+        if is_dataclass(self):
+            check_fields(self)
 
     def armed(self, state: ServerState) -> Fault:  # noqa: ARG002 - most need nothing of the state
         """What is put to work when this fault is added."""
@@ -218,6 +231,8 @@ class Injection:
 
     def wait_hit(self, count: int = 1, timeout: float = 10) -> None:
         """Return once it has acted ``count`` times; TimeoutError if that takes too long."""
+        checked_count("count", count)
+        checked_number("timeout", timeout, "seconds")
         with self._changed:
             if not self._changed.wait_for(lambda: self._hits >= count, timeout):
                 raise TimeoutError(
@@ -276,7 +291,20 @@ class Faults:
         or after ``seconds``. Of several faults that answer in the server's place, the
         one added first does.
         """
-        aim = Aim(_set(verb), _set(resource), _set(namespace), _set(name), _set(user), path)
+        checked("a fault", fault, Fault, "one of dyninformer.testing.faults, such as Reset()")
+        checked_or_none("path", path, str, "a pattern such as '/apis*', or None")
+        checked_count("skip", skip)
+        checked_or_none("times", times, int, "a whole number, or None")
+        if seconds is not None:
+            checked_number("seconds", seconds, "a number, or None")
+        aim = Aim(
+            _set("verb", verb),
+            _set("resource", resource),
+            _set("namespace", namespace),
+            _set("name", name),
+            _set("user", user),
+            path,
+        )
         if fault.closes_port and (aim != Aim() or skip or times is not None):
             raise ValueError("Refuse closes the port for all; only `seconds` can limit it")
         return self._run(lambda: self._add(fault, aim, skip=skip, times=times, seconds=seconds))
@@ -364,10 +392,8 @@ class Faults:
         return found
 
 
-def _set(names: Wanted) -> frozenset[str] | None:
-    if names is None:
-        return None
-    return frozenset((names,) if isinstance(names, str) else names)
+def _set(what: str, names: Wanted) -> frozenset[str] | None:
+    return None if names is None else frozenset(checked_texts(what, names, "one, or several"))
 
 
 def _among(wanted: frozenset[str] | None, *values: str) -> bool:

@@ -9,6 +9,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dyninformer.checked import check_fields
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -33,6 +35,9 @@ class Limits:
     """A client that takes no byte for so long, while there is something to send, is dropped."""
     linger_seconds: float = 1.0
     """How long a refused client is listened to, so that it can read why."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 _INBOX_LIMIT = 1 << 18
