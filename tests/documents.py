@@ -1,8 +1,13 @@
-"""The Python snippets of the README and of docs/, found by file and line."""
+"""The Python snippets of the README and of docs/, found by file and line.
+
+As a program it writes those that are scripts into a folder, for type checkers to read.
+"""
 
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,3 +45,17 @@ def snippets() -> Iterator[Snippet]:
         text = page.read_text("utf-8")
         for found in _FENCE.finditer(text):
             yield Snippet(page, text.count("\n", 0, found.start()) + 1, found[1])
+
+
+def write_scripts(folder: Path) -> None:
+    """One file for each script, named by its page and line; tests have untyped fixtures."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for each in snippets():
+        if not each.is_test:
+            name = f"{each.page.stem}_{each.line}.py".replace("-", "_")
+            (folder / name).write_text(each.source, "utf-8")
+
+
+if __name__ == "__main__":
+    write_scripts(Path(sys.argv[1]))
