@@ -44,7 +44,7 @@ lint: $(VENV)/ready
 typecheck: $(VENV)/ready
 	$(BIN)/mypy
 	@$(BIN)/python -m tests.documents build/scripts
-	$(BIN)/mypy --allow-untyped-calls build/scripts
+	$(BIN)/mypy build/scripts
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 rooms: $(VENV)/ready

@@ -161,8 +161,9 @@ class DynamicSharedInformerFactory:
         ``options`` are those of `ResourceOptions`: ``namespaces`` (None is the factory's, ``""``
         all), ``label_selector``, ``field_selector``, ``transform``, ``resync``,
         ``metadata_only``, ``indexers`` (by name), ``page_size`` (of a list), ``watch_list``
-        (False: no streaming lists), ``compress`` (False: entries stay plain JSON). Other ones
-        than before are an OptionsConflictError, but indexers are added.
+        (False: no streaming lists), ``compress`` (False: entries stay plain JSON), ``audit`` (how
+        often what is held is compared with the server, in seconds). Other ones than before are
+        an OptionsConflictError, but indexers are added.
 
         It stays until it is removed, even if a follower brought it first and is closed.
         """

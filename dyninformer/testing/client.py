@@ -77,7 +77,7 @@ def dynamic_client(url: str, token: str, ca: Path | None) -> DynamicClient:
     configuration.api_key = {"authorization": f"Bearer {token}"}
     configuration.proxy = None  # loopback is not behind the proxy of the environment
     api = client.ApiClient(configuration)
-    return DynamicClient(api, discoverer=_LateDiscoverer)  # type: ignore[no-untyped-call]
+    return DynamicClient(api, discoverer=_LateDiscoverer)
 
 
 class _LateDiscoverer:
@@ -98,7 +98,5 @@ class _LateDiscoverer:
         from kubernetes.dynamic.discovery import LazyDiscoverer  # noqa: PLC0415 - as above
 
         if self._found is None:
-            self._found = LazyDiscoverer(  # type: ignore[no-untyped-call]
-                self._dynamic, _NO_CACHE_FILE
-            )
+            self._found = LazyDiscoverer(self._dynamic, _NO_CACHE_FILE)
         return self._found
