@@ -43,8 +43,8 @@ class Member(Protocol):
     def seen(self) -> Seen:
         """How it stands with the server."""
 
-    def server_back(self, at: float) -> None:
-        """Try again at that moment, or before."""
+    def server_back(self, at: float, *, was_away: bool) -> None:
+        """Try again at that moment, or before; how often the server ``was_away`` counts no more."""
 
     def leave(self, why: str, unless_heard: float, *, at_once: bool) -> None:
         """Open the stream anew."""
@@ -151,7 +151,7 @@ class Prober:
         now = since_boot()
         for each in members:
             each.leave(_SLEPT, now, at_once=True)
-            each.server_back(now)
+            each.server_back(now, was_away=True)
 
     # -- on a thread of the pool's ---------------------------------------------------------
 
@@ -170,15 +170,16 @@ class Prober:
         now, wakes = since_boot(), list[tuple[Member, float]]()
         with self._lock:
             self._probing = False
+            was_away = self._pulse.away
             if ready:
                 members, seen = self._sight()
                 moments = self._pulse.wakes(seen, now, self._random)
                 wakes = [
                     (each, at) for each, at in zip(members, moments, strict=True) if at is not None
                 ]
-            self._pulse = self._pulse.answered(now, ready=ready)
+            self._pulse = self._pulse.answered(now, ready=ready, woken=len(wakes))
         for each, at in wakes:
-            each.server_back(at)
+            each.server_back(at, was_away=was_away)
         self._nudged.set()
 
     def _listen(self, member: Member, begun: float) -> None:

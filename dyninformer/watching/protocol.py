@@ -131,8 +131,8 @@ def step(state: State, answer: Answer, now: float, random: Random) -> Turn:
             return _crashed(state, complaint, now, random)
         case Questioned(moment):
             return _questioned(state, moment), ()
-        case ServerBack(until):
-            return _server_back(state, until), ()
+        case ServerBack():
+            return _server_back(state, answer), ()
         case _:
             pass
     if isinstance(state, Streaming | Listing):
@@ -999,14 +999,21 @@ def waits_for_server(state: State) -> float | None:
     return None
 
 
-def _server_back(state: State, until: float) -> State:
+def broke(state: State) -> bool:
+    """It waits since no answer came, or one that broke off."""
+    trouble = state.memory.health.trouble
+    return isinstance(state, BackingOff) and trouble is InformerTrouble.UNREACHABLE
+
+
+def _server_back(state: State, news: ServerBack) -> State:
     """Wait no longer than that. However often it was away before, that counts no more."""
     before = waits_for_server(state)
     if before is None or not isinstance(state, BackingOff):
         return state
-    health = replace(state.memory.health, backoff=Backoff())
-    memory = replace(state.memory, health=health)
-    return replace(state, memory=memory, until=min(before, until))
+    memory = state.memory
+    if news.was_away:
+        memory = replace(memory, health=replace(memory.health, backoff=Backoff()))
+    return replace(state, memory=memory, until=min(before, news.until))
 
 
 # -- Questions beside the protocol: is what is held fresh (S35)? -------------------------------

@@ -22,7 +22,8 @@ PROBE_EVERY = 1.0
 """Seconds from one probe to the next, at least..."""
 _SPREAD = 1.5  # ...and at most so many times that
 _SOON = 3.0  # a reflector that tries again by itself within so many seconds needs no probe
-_THERE = 5.0  # seconds to the next probe of a server that is ready, and whose trouble is another
+_THERE = 5.0  # seconds to the next probe of a server that was ready all the time, at least...
+_TRIES_PER_SECOND = 20.0  # ...and so long that those that it woke are so many at most
 
 QUIET = 25.0
 """Seconds without a byte on any stream, after which a heartbeat is asked for."""
@@ -43,7 +44,9 @@ class Seen:
     """How one reflector stands."""
 
     waits_until: float | None = None
-    """It waits since the server did not answer, and would try again then."""
+    """It waits since the server did not answer, or not as it should, and would try again then."""
+    broke: bool = False
+    """That is since no answer came, or one that broke off; not since the server refused."""
     heard: float | None = None
     """Its stream is open; when the last byte came."""
 
@@ -74,21 +77,23 @@ class Pulse:
         """A probe begins."""
         return replace(self, probe_after=now + random.uniform(PROBE_EVERY, _SPREAD * PROBE_EVERY))
 
-    def answered(self, now: float, *, ready: bool) -> Pulse:
-        """What came of a probe."""
-        after = now + _THERE if ready and not self.away else self.probe_after
+    def answered(self, now: float, *, ready: bool, woken: int = 0) -> Pulse:
+        """What came of a probe, and how many were woken for it."""
+        after = self.probe_after
+        if ready and not self.away:
+            after = now + max(_THERE, woken / _TRIES_PER_SECOND)
         return replace(self, away=not ready, probe_after=after)
 
     def wakes(self, seen: Sight, now: float, random: Random) -> list[float | None]:
         """Of a server that is ready: when each of them should try again; None if as it would.
 
-        Where it was ready all the time, they have trouble of another kind, and wait as they would.
+        Where it was ready all the time, those that it has refused have trouble of another kind,
+        and wait as they would. Those whose connections broke need wait no longer than the network
+        was broken; whether it still is only their own next try will show.
         """
-        if not self.away:
-            return [None for _ in seen]
-        count = sum(_waits(each, now) for each in seen)
-        spread = min(_LONGEST_SPREAD, count / _AT_ONCE_PER_SECOND)
-        return [now + random.uniform(0, spread) if _waits(each, now) else None for each in seen]
+        wake = [_waits(each, now) and (self.away or each.broke) for each in seen]
+        spread = min(_LONGEST_SPREAD, sum(wake) / _AT_ONCE_PER_SECOND)
+        return [now + random.uniform(0, spread) if each else None for each in wake]
 
     # -- heartbeats ------------------------------------------------------------------------
 

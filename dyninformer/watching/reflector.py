@@ -120,7 +120,7 @@ class Reflector:
         self._news = False  # of the CRD; set by any thread, taken back by the reflector's
         # Of what audits found, what is still to be told: any thread appends, the reflector's takes.
         self._repairs: deque[Repair] = deque()
-        self._back_at: float | None = None  # when to try, since the server is there; as `_news`
+        self._back: ServerBack | None = None  # when to try, since it is there; as `_news`
         self._nudged = Flag()  # one of the four has something new
         self._subscribed = False  # to the CRD's news; with the next, of the reflector's thread
         self._unsubscribe: Callable[[], None] = _ignore
@@ -217,13 +217,15 @@ class Reflector:
             return Seen()
         seen, booted = self._session.seen(), self._clock.booted
         until, heard = seen.waits_until, seen.heard
-        return Seen(
-            None if until is None else until - booted, None if heard is None else heard - booted
+        return replace(
+            seen,
+            waits_until=None if until is None else until - booted,
+            heard=None if heard is None else heard - booted,
         )
 
-    def server_back(self, at: float) -> None:
+    def server_back(self, at: float, *, was_away: bool) -> None:
         """The server is there: have it try again at that moment `since_boot`, or before."""
-        self._back_at = at + self._clock.booted
+        self._back = ServerBack(at + self._clock.booted, was_away)
         self._nudged.set()
 
     def leave(self, why: str, unless_heard: float, *, at_once: bool) -> None:
@@ -363,9 +365,9 @@ class Reflector:
         if self._news:
             self._news = False  # before looking: what comes later sets it again
             self._session.tell(self._crd_seen())
-        if self._back_at is not None:
-            back_at, self._back_at = self._back_at, None
-            self._session.tell(ServerBack(back_at))
+        if self._back is not None:
+            back, self._back = self._back, None
+            self._session.tell(back)
         if self._repairs and not self._session.repairing:
             self._session.repair(self._repairs.popleft())
             self._on_status()

@@ -294,7 +294,11 @@ class Session:
         """How it stands with the server; from any thread."""
         state = self.state
         is_open = isinstance(state, Watching) and state.opened is not None
-        return Seen(protocol.waits_for_server(state), self._contact if is_open else None)
+        return Seen(
+            waits_until=protocol.waits_for_server(state),
+            broke=protocol.broke(state),
+            heard=self._contact if is_open else None,
+        )
 
     def spend(self, moment: float) -> None:
         """A request is made to ask whether the cache is fresh; from any thread."""

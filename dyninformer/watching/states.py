@@ -102,9 +102,12 @@ class Questioned:
 
 @dataclass(frozen=True, slots=True)
 class ServerBack:
-    """The server is there again: what waits for it need not wait longer than that (S29, S35)."""
+    """The server is there: what waits for it need not wait longer than that (S29, S35)."""
 
     until: float
+    was_away: bool
+    """Failures so far count no more. Else it was there all the time, and they may have been for a
+    cause that lasts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,20 +39,24 @@ class Server(Answers):
 class Waits:
     """A reflector as its prober sees it."""
 
-    def __init__(self, *, heard: float | None = None, until: float | None = None) -> None:
-        self.stands = Seen(until, heard)
+    def __init__(
+        self, *, heard: float | None = None, until: float | None = None, broke: bool = False
+    ) -> None:
+        self.stands = Seen(waits_until=until, broke=broke, heard=heard)
         self.back: list[float] = []
         self.left: list[tuple[str, bool]] = []
         self.answers: Callable[[Callable[[], None]], None] = lambda heard: heard()
         self.listened = 0
+        self.was_away: bool | None = None
 
     def seen(self) -> Seen:
         """How it stands."""
         return self.stands
 
-    def server_back(self, at: float) -> None:
+    def server_back(self, at: float, *, was_away: bool) -> None:
         """Note it; it tries again, and waits no longer."""
         self.back.append(at)
+        self.was_away = was_away
         self.stands = Seen()
 
     def leave(self, why: str, unless_heard: float, *, at_once: bool) -> None:
@@ -102,6 +106,19 @@ def test_all_that_wait_are_woken_once_the_server_is_ready(server: Server, prober
     eventually(lambda: all(each.back for each in members))
     assert all(at <= since_boot() + 0.2 for each in members for at in each.back)
     assert {len(each.back) for each in members} == {1}
+
+
+def test_where_only_connections_broke_these_are_tried_again(server: Server, prober: Prober) -> None:
+    """A server that was ready all the time need not be waited for; what it refused waits on."""
+    server.status = 200
+    broke, refused = (Waits(until=since_boot() + 30, broke=each) for each in (True, False))
+    with prober._lock:
+        prober.add(broke)
+        prober.add(refused)
+    prober.look()
+    eventually(lambda: len(broke.back) == 1)
+    assert broke.was_away is False
+    assert refused.back == []
 
 
 @pytest.mark.parametrize("status", [200, 401, 403, 404])

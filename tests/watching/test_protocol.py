@@ -1531,11 +1531,30 @@ def test_s35_what_waits_for_the_server_is_woken_when_it_is_back(answer: Lost | R
     talk.say(answer)
     assert protocol.waits_for_server(talk.state) == protocol.due(talk.state)
     assert (protocol.due(talk.state) or 0) >= talk.now + 25
-    talk.say(ServerBack(talk.now + 0.5))
+    talk.say(ServerBack(talk.now + 0.5, was_away=True))
     assert protocol.due(talk.state) == talk.now + 0.5
     talk.when_due()
     talk.say(Lost("refused"))
     assert (protocol.due(talk.state) or 0) <= talk.now + 1.2
+
+
+def test_s35_what_broke_is_tried_again_and_waits_longer_if_that_fails_too() -> None:
+    """Where the server was there all the time, the cause of the failures may last."""
+    talk = Talk().begin()
+    for _ in range(7):
+        talk.say(Lost("reset"))
+        talk.when_due()
+    talk.say(refused(503))
+    assert not protocol.broke(talk.state)
+    talk.when_due()
+    talk.say(Lost("reset"))
+    assert protocol.broke(talk.state)
+    talk.say(ServerBack(talk.now + 0.5, was_away=False))
+    assert protocol.due(talk.state) == talk.now + 0.5
+    talk.when_due()
+    assert not protocol.broke(talk.state)
+    talk.say(Lost("reset"))
+    assert (protocol.due(talk.state) or 0) >= talk.now + 25
 
 
 def test_s35_who_waits_for_something_else_goes_on_waiting() -> None:
@@ -1543,13 +1562,13 @@ def test_s35_who_waits_for_something_else_goes_on_waiting() -> None:
     talk = Talk().begin()
     talk.say(refused(403))
     before = talk.state
-    talk.say(ServerBack(talk.now))
+    talk.say(ServerBack(talk.now, was_away=True))
     assert talk.state is before
     assert protocol.waits_for_server(before) is None
     talk = Talk().begin()
     talk.say(Lost("refused"))
     due = protocol.due(talk.state)
-    talk.say(ServerBack(talk.now + 60))
+    talk.say(ServerBack(talk.now + 60, was_away=True))
     assert protocol.due(talk.state) == due
 
 
@@ -1559,7 +1578,7 @@ def test_s29_a_server_that_comes_and_goes_is_not_asked_too_often() -> None:
     for _ in range(600):
         if protocol.asks(talk.state):
             talk.say(Lost("reset"))
-        talk.say(ServerBack(talk.now))
+        talk.say(ServerBack(talk.now, was_away=True))
         talk.wait(0.1)
         if (protocol.due(talk.state) or 0) <= talk.now:
             talk.say(Due())

@@ -12,6 +12,7 @@ from dyninformer.watching.pulse import NEVER, Clocks, Pulse, Seen
 
 HOURS = 7200
 WAITS = Seen(waits_until=1030.0)
+BROKE = Seen(waits_until=1030.0, broke=True)
 
 
 def test_nobody_is_probed_for_who_tries_again_at_once() -> None:
@@ -53,7 +54,18 @@ def test_all_that_wait_for_a_server_are_woken_spread() -> None:
     assert alone <= 1000.01
 
 
-def test_nobody_is_woken_for_a_server_that_was_there_all_the_time() -> None:
+def test_what_broke_is_tried_again_where_the_server_was_there_all_the_time() -> None:
+    """It was the network, and may be so no more. Many are woken as much less often."""
+    pulse = Pulse().probed(1000.0, Random(1))
+    assert pulse.wakes([WAITS, BROKE, Seen(heard=1.0)], 1000.1, Random(1))[::2] == [None, None]
+    at = pulse.wakes([WAITS, BROKE], 1000.1, Random(1))[1]
+    assert at is not None
+    assert 1000.1 <= at <= 1000.2
+    assert pulse.answered(1000.1, ready=True, woken=1).probe_at([BROKE], 1002.0) == 1005.1
+    assert pulse.answered(1000.1, ready=True, woken=1000).probe_at([BROKE], 1002.0) == 1050.1
+
+
+def test_nobody_is_woken_for_a_server_that_was_there_and_refused_all_the_time() -> None:
     """The trouble is another, and waits grow as ever (S28, S29); it is probed less often."""
     pulse = Pulse().probed(1000.0, Random(1)).answered(1000.1, ready=True)
     assert pulse.wakes([WAITS], 1000.1, Random(1)) == [None]
