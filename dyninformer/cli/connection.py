@@ -37,6 +37,9 @@ Statuses: TypeAlias = Mapping[GroupVersionResource, InformerStatus]
 
 LOOK_SECONDS: Final = 0.2
 """Between two looks of a command at the connection, at its reader, and for a signal."""
+SILENT_SECONDS: Final = 25.0
+"""After which a server that has said nothing is called silent; it is asked then whether it is there
+(S35). Where nothing happens, it says so about once a minute."""
 
 _OBJECTS_OPTIONS: Final = frozenset({"namespace", "all_namespaces", "selector", "field_selector"})
 # What stays the same however often one tries, and the code that a command then ends with.
@@ -321,6 +324,24 @@ class ConnectionNotices:
             self._say(f"{now} {what}: {', '.join(names)}: {visible(in_a_shell(reason))}")
         for moment, names in back.items():
             self._say(f"{now} connected again: {', '.join(names)}, away since {moment}")
+
+
+def standing(statuses: Statuses, now: datetime) -> str:
+    """How all of them stand with the server now, in a line: how old what is shown may be."""
+    if not statuses:
+        return ""
+    known = [each.fresh_as_of for each in statuses.values()]
+    moments = [each for each in known if each is not None]
+    shown = f"as the server had it at {_clock(min(moments))}" if len(moments) == len(known) else ""
+    waiting = [each for each in statuses.values() if not each.live]
+    if waiting:
+        away = [_since(each) for each in waiting if each.state in _LOST or each.attempts]
+        words = f"server away since {_clock(min(away))}" if away else "reading"
+    else:
+        heard = max(_since(each) for each in statuses.values())
+        silent = (now - heard).total_seconds() >= SILENT_SECONDS
+        words = f"silent since {_clock(heard)}" if silent else "live"
+    return f"{words}; {shown}" if shown else words
 
 
 def lost_since(status: InformerStatus) -> str:

@@ -22,6 +22,7 @@ from dyninformer.cli.resource_checks import (
     ResourceChecks,
     audited,
     broken_groups,
+    freshness,
     idle_watch,
 )
 from dyninformer.cli.server_checks import ServerChecks, installed_versions
@@ -95,8 +96,9 @@ def command(
 
     A line per check: the configuration, connection, certificate and proxy, credentials, clocks,
     versions, the API groups; and of each resource its CRD, your rights, a list, a watch,
-    streaming lists, bookmarks, and with --audit whether a watch tells all that happens. Below
-    whatever is not ok stands a fix. No token is ever shown.
+    streaming lists, bookmarks, whether a cache can be known to be current, and with --audit
+    whether a watch tells all that happens. Below whatever is not ok stands a fix. No token is
+    ever shown.
 
     Exit codes: 0 nothing FAILs; 1 something does; 2 wrong usage; 3 the server cannot be reached
     or refuses.
@@ -173,6 +175,8 @@ def _collections(
         if space not in found.may("watch"):
             continue
         yield from collection.watching()
+        if collection.version:  # there is a list to begin with
+            yield from freshness(target.source(), found.resource.gvr, space, patience=patience)
         if held.seconds > 0:
             yield from idle_watch(probes, collection.version, held.seconds)
         if held.audit:

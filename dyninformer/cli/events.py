@@ -19,10 +19,11 @@ from dyninformer.cli.connection import (
     ConnectionNotices,
     Say,
     is_wildcard,
+    standing,
 )
 from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
-from dyninformer.cli.terminal import Screen, say
+from dyninformer.cli.terminal import Screen, StatusLine, say
 from dyninformer.cli.where import Filter
 from dyninformer.delivery.changes import Change
 from dyninformer.delivery.events import Event, EventType
@@ -286,14 +287,18 @@ def _only_refused_left(factory: DynamicSharedInformerFactory) -> bool:
 
 
 def received_events(
-    cluster: Cluster, source: EventSource, length: float, look: Callable[[], None] | None = None
+    cluster: Cluster,
+    source: EventSource,
+    length: float,
+    look: Callable[[], None] | None = None,
+    say: Say = say,
 ) -> Iterator[TimedEvent | None]:
     """Each event until the time is over, and None now and then if none comes.
 
-    Meanwhile stderr tells what becomes of the connection. What was there at the beginning comes
+    Meanwhile it is said what becomes of the connection. What was there at the beginning comes
     whole, however short the time is; a stream of changes without a pause ends in time.
     """
-    notices = ConnectionNotices(cluster.factory.status)
+    notices = ConnectionNotices(cluster.factory.status, say)
     until, looked = time.monotonic() + length, -math.inf
     while True:
         now = time.monotonic()
@@ -602,19 +607,32 @@ def show_events(
     length: float = math.inf,
 ) -> None:
     """Show events until the time is over, or an object meets what is waited for."""
-    screen = Screen()
+    screen, status = Screen(), StatusLine()
+
+    def look() -> None:
+        screen.check_reader()
+        status.show(standing(cluster.factory.status(), datetime.now().astimezone()))
+
+    def note(line: str) -> None:
+        status.clear()
+        say(line)
+
     there = (events.shown(each) for each in source.waiting() if each.existing)
     form.make_room(each for each in there if each is not None)
-    for received in received_events(cluster, source, length, look=screen.check_reader):
-        if received is None:
-            continue
-        shown = events.shown(received)
-        if shown is not None:
-            screen.show(form.lines(shown))
-            if act is not None:
-                act(shown)
-        event = received.event
-        if met is not None and events.fits(event) and met(event.object):
-            return
+    try:
+        for received in received_events(cluster, source, length, look, note):
+            if received is None:
+                continue
+            shown = events.shown(received)
+            if shown is not None:
+                status.clear()
+                screen.show(form.lines(shown))
+                if act is not None:
+                    act(shown)
+            event = received.event
+            if met is not None and events.fits(event) and met(event.object):
+                return
+    finally:
+        status.clear()
     if met is not None:
         raise CommandError("timed out: no object has met --until", code=OUT_OF_TIME)

@@ -19,6 +19,7 @@ from dyninformer.display.text import visible
 from dyninformer.errors import (
     AmbiguousResourceError,
     DynInformerError,
+    StaleCacheError,
     UnknownResourceError,
     UnreachableError,
 )
@@ -61,6 +62,10 @@ _SHOWN_KEYS: Final = 5
 _LOST: Final = (
     "An event was lost on its way: restart the API server that has lost it, which fills its watch "
     "cache anew, and look at the proxies before it. Programs find and mend it with audit=3600."
+)
+_STALE: Final = (
+    "Changes arrive late, or a quiet watch does not show that it is current: programs that call "
+    "wait_fresh or require_fresh have to wait. See what the other checks say of bookmarks and cuts."
 )
 # Labels that no object has: the state of a large collection need not be sent for a probe.
 _NO_OBJECT: Final = "dyninformer.doctor/probe=nothing"
@@ -401,6 +406,32 @@ def idle_watch(probes: Probes, version: str, seconds: float) -> Iterator[Finding
         yield ok("idle watch", f"held for {after:.1f} s, with {seen}")
     else:
         yield warn("idle watch", f"cut after {after:.1f} s, with {seen}: {end}", _AFTER_A_CUT)
+
+
+def freshness(
+    source: Source, gvr: GroupVersionResource, namespace: str, *, patience: float
+) -> Iterator[Finding]:
+    """Hold a cache of nothing, and see whether it can be known to be as the server has it.
+
+    The source is used up.
+    """
+    from dyninformer.factory import DynamicSharedInformerFactory  # noqa: PLC0415 - it is heavy
+
+    with DynamicSharedInformerFactory(source) as factory:
+        informer = factory.for_resource(
+            gvr, namespaces=namespace, label_selector=_NO_OBJECT, watch_list=False
+        ).informer
+        try:
+            factory.sync(patience)
+            began = time.monotonic()
+            informer.wait_fresh(timeout=patience)
+        except StaleCacheError as error:
+            yield warn("freshness", str(error), _STALE)
+        except DynInformerError as error:
+            yield failed_by("freshness", error, refused=informer.status().trouble in _REFUSALS)
+        else:
+            took = time.monotonic() - began
+            yield ok("freshness", f"a cache is known to be current {took:.1f} s after it was asked")
 
 
 def audited(

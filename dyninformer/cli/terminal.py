@@ -38,6 +38,36 @@ def canvas(where: TextIO) -> Console | None:
     return None if console.is_dumb_terminal else console
 
 
+class StatusLine:
+    """A line below all that is printed that says how things stand, on a terminal; else nothing."""
+
+    def __init__(self) -> None:
+        self._console = canvas(sys.stderr) if sys.stdout.isatty() else None
+        self._shown = ""
+
+    def show(self, text: str) -> None:
+        """Show this in place of what is shown."""
+        if self._console is None or text == self._shown:
+            return
+        from rich.text import Text  # noqa: PLC0415 - only a terminal needs it
+
+        self.clear()
+        line = Text(text, style="dim")
+        line.truncate(self._console.width - 1)  # the terminal's own break could not be taken back
+        self._console.print(line, end="")
+        self._shown = text
+
+    def clear(self) -> None:
+        """Make room for what is printed."""
+        if self._console is None or not self._shown:
+            return
+        from rich.control import Control  # noqa: PLC0415 - as above
+        from rich.segment import ControlType  # noqa: PLC0415
+
+        self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+        self._shown = ""
+
+
 class Screen:
     """stdout: in colours on a terminal, and aware of a reader that leaves."""
 

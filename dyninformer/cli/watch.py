@@ -91,8 +91,10 @@ def command(
 
     A row per event says when, what happened to which object, and which paths changed. The watch
     goes on through restarts of the server and deletions of CRDs; stderr says since when the
-    server is away, and when it is back. Nothing in the cluster can become code through `--exec`:
-    without `--shell` no shell reads the command, and with it the placeholders are variables.
+    server is away, and when it is back. On a terminal the last line says whether the watch is
+    live, or since when the server is silent or away, and of when what is shown is for certain.
+    Nothing in the cluster can become code through `--exec`: without `--shell` no shell reads the
+    command, and with it the placeholders are variables.
 
     Exit codes: 0 the reader has gone, the time is over, or `--until` is met; 4 the time is over
     before that; 2 wrong usage; 3 the server cannot be reached or refuses; 130 interrupted.

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import io
 import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from dyninformer import DynamicSharedInformerFactory
-from dyninformer.cli.connection import sync_progress
+from dyninformer import (
+    DynamicSharedInformerFactory,
+    GroupVersionResource,
+    InformerState,
+    InformerStatus,
+)
+from dyninformer.cli.connection import SILENT_SECONDS, standing, sync_progress
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import BlackHole
 
@@ -64,3 +71,40 @@ def test_nothing_is_drawn_on_a_terminal_that_cannot_take_back_what_it_shows(
         with sync_progress(factory, terminal) as refresh:
             refresh()
     assert terminal.getvalue() == ""
+
+
+def watching(silent: float, **more: Any) -> InformerStatus:
+    """Of an informer that heard from its server so many seconds ago."""
+    contact = NOON - timedelta(seconds=silent)
+    return InformerStatus(state=InformerState.WATCHING, live=True, last_contact=contact, **more)
+
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC).astimezone()
+LONG = SILENT_SECONDS + 5
+THEN = NOON - timedelta(seconds=LONG)
+AWAY = InformerStatus(state=InformerState.BACKING_OFF, last_contact=THEN, fresh_as_of=THEN)
+TRYING = InformerStatus(state=InformerState.WATCHING, last_contact=THEN, attempts=2)
+READING = InformerStatus(state=InformerState.LISTING, last_contact=NOON)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "said"),
+    [
+        ([], ""),
+        ([watching(1, fresh_as_of=THEN)], f"live; as the server had it at {THEN:%H:%M:%S}"),
+        ([watching(LONG)], f"silent since {THEN:%H:%M:%S}"),
+        ([watching(1, fresh_as_of=THEN), watching(LONG)], "live"),
+        (
+            [watching(1, fresh_as_of=NOON), AWAY],
+            f"server away since {THEN:%H:%M:%S}; as the server had it at {THEN:%H:%M:%S}",
+        ),
+        ([watching(1), TRYING], f"server away since {THEN:%H:%M:%S}"),
+        ([watching(1), READING], "reading"),
+    ],
+)
+def test_a_line_says_how_old_what_is_shown_may_be(
+    statuses: list[InformerStatus], said: str
+) -> None:
+    """A sign of life of one is one of all; the oldest cache decides how fresh they are."""
+    named = {GroupVersionResource("", "v1", f"r{at}"): each for at, each in enumerate(statuses)}
+    assert standing(named, NOON) == said

@@ -20,6 +20,7 @@ import trustme
 from kubernetes.client import ApiClient, Configuration
 from typer.testing import CliRunner, Result
 
+from dyninformer import SharedIndexInformer, StaleCacheError
 from dyninformer.cli.main import app
 from dyninformer.cli.server_checks import ServerChecks, allows, certificate
 from dyninformer.jsonpath.json_bytes import MOST_VALUES
@@ -67,11 +68,11 @@ def test_a_cluster_where_all_is_well(run: Run) -> None:
     assert set(levels(result).values()) == {"ok"}
     assert set(levels(result)) == {
         "versions", "configuration", "connection", "clock", "credentials", "server version",
-        "resource", "CRD", "access", "list", "watch", "streaming list", "bookmarks",
+        "resource", "CRD", "access", "list", "watch", "streaming list", "bookmarks", "freshness",
     }  # fmt: skip
     assert "fix:" not in result.stdout
     assert "2 objects in namespace prod" in result.stdout
-    assert result.stdout.splitlines()[-1] == "20 checks: 0 FAIL, 0 warn"
+    assert result.stdout.splitlines()[-1] == "22 checks: 0 FAIL, 0 warn"
 
 
 def test_a_program_gets_records(run: Run) -> None:
@@ -330,6 +331,21 @@ def test_bookmarks_that_are_withheld_are_not_waited_for_long(server: ApiServer, 
     assert "its end mark did not come; ordinary lists are used" in result.stdout
 
 
+def test_a_cache_that_cannot_be_known_to_be_current_is_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no failure: what comes is taken."""
+
+    def wait_fresh(*_: object, **__: object) -> None:
+        raise StaleCacheError("widgets may be old", {})
+
+    monkeypatch.setattr(SharedIndexInformer, "wait_fresh", wait_fresh)
+    result = run("doctor", "cert", "-n", "prod")
+    assert result.exit_code == 0
+    assert levels(result)["freshness"] == "warn"
+    assert "wait_fresh" in fix_of(result, "freshness")
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -425,9 +441,9 @@ def test_an_event_that_is_lost_fails(own: ApiServer, monkeypatch: pytest.MonkeyP
         own.create({**again, "metadata": metadata})
 
     own.faults.add(LoseEvents("DELETED"), verb="watch", resource="certificates")
-    # The first list asks how many there are, the second one is the audit's.
+    # The first list asks how many there are, two are about freshness, the fourth is the audit's.
     call = Call(function=lose_one)
-    lost = own.faults.add(call, verb="list", resource="certificates", skip=1, times=1)
+    lost = own.faults.add(call, verb="list", resource="certificates", skip=3, times=1)
     result = CliRunner().invoke(app, ["doctor", "cert", "-n", "prod", "--audit"])
     lost.wait_hit()
     assert result.exit_code == 1
@@ -439,7 +455,7 @@ def test_an_event_that_is_lost_fails(own: ApiServer, monkeypatch: pytest.MonkeyP
 
 def test_an_audit_that_is_not_possible_fails(server: ApiServer, run: Run) -> None:
     """In the words of the library."""
-    with server.faults.add(HttpStatus(503, "busy"), verb="list", resource="certificates", skip=1):
+    with server.faults.add(HttpStatus(503, "busy"), verb="list", resource="certificates", skip=3):
         result = run("doctor", "cert", "-n", "prod", "--audit")
     assert result.exit_code == 1
     assert "cannot audit certificates.v1.cert-manager.io in namespace prod" in result.stdout

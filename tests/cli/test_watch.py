@@ -307,6 +307,29 @@ def test_a_terminal_has_colours_and_ctrl_c_ends(server: ApiServer, kubeconfig: P
         assert "Traceback" not in watch.output
 
 
+def test_a_terminal_shows_how_things_stand_below_all_else(own: ApiServer) -> None:
+    """Live, or since when the server is away; rows take the line's place, and so does the end."""
+    with running(own.kubeconfig(), "watch", "cert", "-n", "prod", terminal=True) as watch:
+        watch.shows(r"(?s)ADDED.*live; as the server had it at \d\d:\d\d:\d\d")
+        own.patch(SHOP, {"spec": {"duration": "3h"}}, "prod")
+        watch.shows(r"\r\x1b\[2K[^\n]*MODIFIED")
+        own.stop()
+        watch.shows(r"\r\x1b\[2K\d\d:\d\d:\d\d disconnected since")
+        watch.shows(r"server away since \d\d:\d\d:\d\d; as the server had it at \d\d:\d\d:\d\d")
+        own.start()
+        watch.shows(r"(?s)connected again.*live; as the server had it at")
+        watch.interrupt()
+        assert watch.ends() == 130
+        assert watch.output.rpartition("as the server had it at")[2].count("\x1b[2K") == 1
+
+
+def test_a_pipe_has_no_line_that_says_how_things_stand(kubeconfig: Path) -> None:
+    """Nor has a log."""
+    with running(kubeconfig, "watch", "certificates", "-n", "prod", "--timeout", "0.5") as watch:
+        assert watch.ends() == 0
+        assert watch.errors == ""
+
+
 def test_a_reader_that_leaves_ends_it_though_nothing_happens(kubeconfig: Path) -> None:
     """``| head -1`` does not wait for the next event."""
     with running(kubeconfig, "watch", "certificates", "-n", "prod") as watch:
