@@ -34,9 +34,8 @@ SERVER_REMEMBERS = 2.0
 """Seconds that are given to clocks and caches until what has run out is refused."""
 
 
-def kubeconfig(path: Path, url: str, ca: Path, user: Object) -> Path:
-    """Write a kubeconfig of this user, for this server."""
-    cluster = {"server": url, "certificate-authority": str(ca)}
+def write_kubeconfig(path: Path, cluster: Object, user: Object) -> Path:
+    """Write a kubeconfig of this user, for this cluster, and return where it is."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -30,7 +30,7 @@ from tests.conformance.informer.relay import Relay
 from tests.conformance.shapes import ANYTHING, crd
 from tests.conformance.wire import until
 from tests.real_faults import credentials
-from tests.real_faults.credentials import Account, Certified, Rotation, kubeconfig
+from tests.real_faults.credentials import Account, Certified, Rotation, write_kubeconfig
 from tests.real_faults.faults import FAULTS
 from tests.real_faults.schedule import Round
 from tests.real_faults.watched import (
@@ -155,9 +155,9 @@ class Rig:
             "plain": {"token": self.server.token_for("plain")},
             "paged": {"token": self.server.token_for("paged")},
         }
+        cluster = {"server": self.relay.url, "certificate-authority": str(self.server.ca)}
         files = {
-            name: kubeconfig(folder / name, self.relay.url, self.server.ca, user)
-            for name, user in users.items()
+            name: write_kubeconfig(folder / name, cluster, user) for name, user in users.items()
         }
         self._writing = stack.enter_context(Writing(self.server, seed))
         self.restores = 0
@@ -265,9 +265,9 @@ class Rig:
         with ExitStack() as faults:
             for name in planned.faults:
                 faults.enter_context(FAULTS[name](self))
-            _wait(planned.late)
+            pause(planned.late)
             joining = self.all.add(late)
-            _wait(planned.seconds - planned.late)
+            pause(planned.seconds - planned.late)
             leaving.remove()
             gone.over = True
         ended = time.monotonic()
@@ -403,7 +403,7 @@ class Rig:
         while not condition():
             if time.monotonic() > end:
                 raise LostError(f"after {PATIENCE:g} s {why()}")
-            _wait(0.05)
+            pause(0.05)
 
     def _stored(self) -> dict[str, Object]:
         """What etcd has, by key, as an API server would give it."""
@@ -448,5 +448,6 @@ def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def _wait(seconds: float) -> None:
+def pause(seconds: float) -> None:
+    """Let time pass: how long a fault goes on, or until something is looked at again."""
     threading.Event().wait(max(0.0, seconds))

@@ -35,8 +35,9 @@ class Relay:
     def __init__(self, url: str, listener: socket.socket | None = None) -> None:
         self._target = urlsplit(url)
         self._listener = listener or socket.create_server(("127.0.0.1", 0), backlog=256)
-        self._lock = threading.Lock()  # guards _open, _away and _threads
+        self._lock = threading.Lock()  # guards _open, _forgotten, _away, _threads
         self._open: set[socket.socket] = set()
+        self._forgotten: set[socket.socket] = set()
         self._away = 0
         self.turned_away = 0
         """Connections that were reset as soon as they came."""
@@ -61,6 +62,15 @@ class Relay:
                     each.shutdown(socket.SHUT_RD)  # wakes its thread, which closes it
                 except OSError:
                     continue
+
+    def forget(self) -> None:
+        """Pass nothing on any more on connections that are open now; new ones work.
+
+        As something on the way that has forgotten them: nobody is told, and whoever asks on one
+        gets no answer.
+        """
+        with self._lock:
+            self._forgotten |= self._open
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -198,7 +208,8 @@ class Relay:
     def _pump(self, source: socket.socket, sink: socket.socket, from_server: bool) -> None:
         try:
             while piece := source.recv(65536):
-                self._deliver(piece, sink, from_server)
+                if source not in self._forgotten:
+                    self._deliver(piece, sink, from_server)
         except _CutError:
             with suppress(OSError):
                 sink.shutdown(socket.SHUT_RDWR)  # its own thread ends, too
@@ -207,6 +218,7 @@ class Relay:
         finally:
             with self._lock:
                 self._open.discard(source)
+                self._forgotten.discard(source)
             with suppress(OSError):
                 sink.shutdown(socket.SHUT_WR)
             source.close()

@@ -39,15 +39,15 @@ class Island:
     def __init__(self) -> None:
         number = os.getpid() % 250
         self.name = f"dyninf{os.getpid()}"
-        self._near, self._far = f"dn{os.getpid()}", f"df{os.getpid()}"
+        self._near, self.far = f"dn{os.getpid()}", f"df{os.getpid()}"
         self.address = f"10.213.{number}.2"
         ip("netns", "add", self.name)
         try:
-            ip("link", "add", self._near, "type", "veth", "peer", self._far, "netns", self.name)
+            ip("link", "add", self._near, "type", "veth", "peer", self.far, "netns", self.name)
             ip("addr", "add", f"10.213.{number}.1/24", "dev", self._near)
             ip("link", "set", self._near, "up")
-            ip("-n", self.name, "addr", "add", f"{self.address}/24", "dev", self._far)
-            ip("-n", self.name, "link", "set", self._far, "up")
+            ip("-n", self.name, "addr", "add", f"{self.address}/24", "dev", self.far)
+            ip("-n", self.name, "link", "set", self.far, "up")
         except BaseException:
             self.close()
             raise
@@ -73,7 +73,7 @@ class Island:
 
     def vanish(self) -> None:
         """Nothing there answers any more, and nobody says that it does not."""
-        ip("-n", self.name, "addr", "flush", "dev", self._far)
+        ip("-n", self.name, "addr", "flush", "dev", self.far)
 
     def close(self) -> None:
         """Take it down."""
