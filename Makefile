@@ -24,7 +24,7 @@ WRITE ?=
 FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/simulation --ignore tests/test_benchmarks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint typecheck rooms docs simulation mutants test-lowest test-hostile test-prereleases newest wheel fuzz soak bench kube clean
+.PHONY: help demo test check lint typecheck rooms docs simulation mutants test-lowest test-hostile test-prereleases newest wheel fuzz faults soak bench kube clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ wheel: $(VENV)/ready ## build the wheel into dist/, check it, and run the README
 
 fuzz: $(VENV)/ready ## feed what reads bytes of others with bytes that nobody meant, SECONDS each (60)
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --jobs $(JOBS) $(if $(SEED),--seed $(SEED))
+
+faults: SECONDS = 180
+faults: $(VENV)/ready ## do real faults to a real API server, SECONDS long (180), and see that nothing is lost
+	@$(BIN)/python -m tests.real_faults --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 soak: $(VENV)/ready ## run the tests that take minutes
 	$(BIN)/pytest -m soak --timeout 3600 $(PYTEST_ARGS)

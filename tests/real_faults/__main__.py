@@ -13,6 +13,7 @@ import sys
 import time
 from itertools import islice
 
+from dyninformer.testing.control_plane import ControlPlaneError
 from tests.real_faults.rig import RATE, LostError, Rig
 from tests.real_faults.schedule import schedule
 
@@ -27,7 +28,11 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=secrets.randbelow(100_000) + 1)
     arguments.add_argument("--rounds", help="those alone, as 3 or 3-7, however long they take")
     chosen = arguments.parse_args()
-    sys.exit(not run(chosen.seed, chosen.seconds, chosen.rounds))
+    try:
+        found = run(chosen.seed, chosen.seconds, chosen.rounds)
+    except ControlPlaneError as error:
+        sys.exit(str(error))
+    sys.exit(not found)
 
 
 def run(seed: int, seconds: float, rounds: str | None = None) -> bool:
