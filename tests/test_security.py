@@ -24,11 +24,13 @@ from dyninformer import (
     GenericInformer,
 )
 from dyninformer.testing import ApiServer, faults
+from dyninformer.testing.client import write_private
 from dyninformer.testing.faults import Fault
 from dyninformer.types import Object
 from tests.config_maps import PATIENCE
 
 TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "dyninformer"
 RELIABILITY = (TESTS.parent / "docs" / "reliability.md").read_text(encoding="utf-8")
 HUSH = "correct horse battery staple"
 HUSHED = base64.b64encode(HUSH.encode()).decode()
@@ -154,6 +156,47 @@ def test_a_file_that_wants_to_be_executed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         DynamicSharedInformerFactory(kubeconfig=path).for_resource("pods")
     assert not made.exists()
+
+
+_WRITES = re.compile(
+    r"""open\([^)\n]*["'][wax]b?["']|os\.open\((?!os\.devnull)[^)\n]*O_(?:WRONLY|RDWR)"""
+    r"""|\.write_(?:text|bytes)\(|\bmkstemp\(|\bmkdtemp\(|TemporaryDirectory\("""
+)
+
+
+def test_files_are_written_where_it_is_known_that_they_are_private() -> None:
+    """Each of these places has a test of its own, or is a folder that is its owner's alone."""
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if _WRITES.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {
+        "cli/recording.py",  # 0600, and never in place of another
+        "testing/api_server.py",  # a folder of mkdtemp's, 0700
+        "testing/client.py",  # `write_private`, for kubeconfigs and keys
+        "testing/control_plane.py",  # a folder of mkdtemp's
+        "testing/processes.py",  # logs, in that folder
+        "watching/plain.py",  # a client certificate, for a moment, in a folder of its own
+    }
+
+
+def test_what_is_written_in_one_step_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Where it fails, what was there stays, and nothing is left beside it."""
+    path = tmp_path / "config"
+    write_private(path, b"before")
+    with pytest.raises(TypeError):
+        write_private(path, HUSH)  # type: ignore[arg-type]
+    assert path.read_bytes() == b"before"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_of_a_cluster_becomes_html() -> None:
+    """Notebooks show objects as text, which needs no escaping."""
+    html = re.compile(r"_repr_(?:html|mimebundle|svg|javascript|markdown|latex)_|IPython\.display")
+    shown = [path for path in PACKAGE.rglob("*.py") if html.search(path.read_text("utf-8"))]
+    assert shown == []
 
 
 @pytest.mark.parametrize("name", re.findall(r"`(tests/[\w/]+\.py::\w+)`", RELIABILITY))
