@@ -134,6 +134,7 @@ class SharedIndexInformer:
             timers=self._runtime.timers,
             metrics=self._runtime.metrics,
             resync=self.options.resync or 0.0,
+            max_backlog=self.options.max_backlog or 0,
         )
         self._store.on_changes = self._dispatcher.publish  # under the store's lock
         self._reflectors = Reflectors(
@@ -172,6 +173,7 @@ class SharedIndexInformer:
         when_changed: Paths | None = None,
         resync: float | None = None,
         coalesce: bool = False,
+        max_backlog: int | None = None,
         name: str | None = None,
     ) -> Registration:
         """Have callbacks called with each object that is held, then with each change (S8, S9).
@@ -180,7 +182,8 @@ class SharedIndexInformer:
         ``on_update(old, new)``, ``on_delete(obj)``, ``on_event(event)``. ``filter(obj)``
         chooses objects. ``when_changed`` is a path, or several: updates are heard only where
         one of their values changes. ``resync`` is the period, in seconds, at which all objects
-        are told again. ``coalesce`` merges the events of one object that are not yet told.
+        are told again. ``coalesce`` merges the events of one object that are not yet told;
+        ``max_backlog`` does so only once more than so many wait, until the handler has caught up.
         The same ``name`` again replaces the handler.
         """
         return self._dispatcher.add(
@@ -194,6 +197,7 @@ class SharedIndexInformer:
                 when_changed=when_changed,
                 resync=resync,
                 coalesce=coalesce,
+                max_backlog=max_backlog,
                 name=name,
             )
         )
@@ -208,11 +212,22 @@ class SharedIndexInformer:
         checked("a registration", registration, Registration, given).remove()
 
     def events(
-        self, *, idle_timeout: float | None = None, coalesce: bool = False, initial: bool = True
+        self,
+        *,
+        idle_timeout: float | None = None,
+        coalesce: bool = False,
+        max_backlog: int | None = None,
+        initial: bool = True,
     ) -> EventStream:
-        """A stream of events to iterate over in this thread: what is held, then what changes."""
+        """A stream of events to iterate over in this thread: what is held, then what changes.
+
+        ``coalesce`` and ``max_backlog`` are those of `add_event_handler`.
+        """
         return self._dispatcher.events(
-            idle_timeout=idle_timeout, coalesce=coalesce, initial=initial
+            idle_timeout=idle_timeout,
+            coalesce=coalesce,
+            max_backlog=max_backlog,
+            initial=initial,
         )
 
     def work_queue(
@@ -328,7 +343,7 @@ class SharedIndexInformer:
 
     def status(self) -> InformerStatus:
         """Its state, and the reason for it."""
-        return self._reflectors.status()
+        return replace(self._reflectors.status(), backlog=self._dispatcher.longest_backlog)
 
     @property
     def runtime(self) -> Runtime:

@@ -35,6 +35,7 @@ COUNTERS: Final = {
     "handler_errors": "Events on which a handler raised, by handler",
     "handled": "Events that handlers have finished, by handler",
     "dropped_events": "Events that a stop left undelivered, by handler",
+    "backlogs_merged": "Times that more than max_backlog events would have waited, by handler",
     "resyncs_skipped": "Resyncs skipped since the handler had not finished the last, by handler",
     "workqueue_adds": "Times that a key came to wait, by queue",
     "workqueue_retries": "Times that a key was given another try, by queue",

@@ -108,6 +108,26 @@ def _checked_period(name: str, seconds: object) -> float:
     return float(seconds)
 
 
+def checked_max_backlog(given: object) -> int:
+    """So many events that wait for a handler; 0 is no bound."""
+    give = "a whole number of events, 0 for no bound"
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise wrong("max_backlog", given, give)
+    if given < 0:
+        raise ValueError(f"max_backlog is {given!r}: give {give}")
+    return given
+
+
+def check_merging(coalesce: object, max_backlog: object) -> None:
+    """A handler's or stream's own: merged always, from so many events on, or never."""
+    merges = checked_flag("coalesce", coalesce)
+    if max_backlog is not None and checked_max_backlog(max_backlog) and merges:
+        raise ValueError(
+            "coalesce merges events however few wait, and max_backlog from so many on: "
+            "give one of them"
+        )
+
+
 def checked_indexers(given: object) -> dict[str, IndexFunction]:
     """Index functions by name. What is no function is refused where the indexes are made."""
     indexers = dict(checked_mapping("indexers", given, _INDEXERS))
@@ -192,6 +212,9 @@ class ResourceOptionsDict(TypedDict, total=False):
     audit: float | None
     """The period, in seconds, at which what is held is compared with what the server has, and put
     right (`SharedIndexInformer.audit`); 0 is never."""
+    max_backlog: int | None
+    """So many events wait for a handler or a stream; more are merged, until it has caught up, to
+    the newest state of each object. 0 is no bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,6 +251,9 @@ class ResourceOptions:
     audit: float | None = None
     """The period, in seconds, at which what is held is compared with what the server has, and put
     right (`SharedIndexInformer.audit`); 0 is never."""
+    max_backlog: int | None = None
+    """So many events wait for a handler or a stream; more are merged, until it has caught up, to
+    the newest state of each object. 0 is no bound."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "namespaces", checked_namespaces(self.namespaces))
@@ -235,6 +261,8 @@ class ResourceOptions:
             object.__setattr__(self, "resync", checked_resync(self.resync))
         if self.audit is not None:
             object.__setattr__(self, "audit", _checked_period("audit", self.audit))
+        if self.max_backlog is not None:
+            checked_max_backlog(self.max_backlog)
         if self.page_size is not None:
             _checked_page_size("page_size", self.page_size)
         for name, give in _SELECTORS.items():
@@ -289,6 +317,7 @@ _MEANT: Final = ResourceOptions(
     watch_list=True,
     compress=True,
     audit=0,
+    max_backlog=0,
 )
 """What an option means where it is given nowhere."""
 

@@ -79,6 +79,14 @@ def test_a_resync_period_is_none_or_a_second_at_least(wrong: float) -> None:
     assert ResourceOptions(audit=3600).audit == 3600
 
 
+def test_another_bound_on_backlogs_conflicts() -> None:
+    """It is the resource's; 0, which is no bound, is what is meant where none is given."""
+    assert ResourceOptions(max_backlog=5).conflicts(ResourceOptions()) == [
+        "max_backlog: now 5, before 0"
+    ]
+    assert ResourceOptions(max_backlog=0).conflicts(ResourceOptions()) == []
+
+
 @pytest.mark.parametrize("wrong", [0, -5, 1 << 40])
 def test_a_page_has_at_least_one_object(wrong: int) -> None:
     """A page size is a whole number from 1."""
@@ -126,6 +134,7 @@ def test_what_was_not_said_is_what_is_meant_by_it() -> None:
         watch_list=True,
         compress=True,
         audit=0,
+        max_backlog=0,
     )
     assert ResourceOptions().settled() == everything
     assert everything.conflicts(ResourceOptions()) == []

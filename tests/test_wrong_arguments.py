@@ -145,6 +145,11 @@ DOORS = [
     Door(f"{F}.for_resource", lambda w: ask(w, audit=0.5), "audit is 0.5: give 0 for none"),
     Door(
         f"{F}.for_resource",
+        lambda w: ask(w, max_backlog=True),
+        "max_backlog is True: give a whole number of events, 0 for no bound",
+    ),
+    Door(
+        f"{F}.for_resource",
         lambda w: ask(w, metadata_only="yes"),
         "metadata_only is 'yes': give True or False",
     ),
@@ -324,6 +329,21 @@ DOORS = [
     ),
     Door(
         f"{I}.add_event_handler",
+        lambda w: add(w, on_event=print, max_backlog="many"),
+        "max_backlog is 'many': give a whole number of events, 0 for no bound",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, on_event=print, max_backlog=-1),
+        "max_backlog is -1: give a whole number of events, 0 for no bound",
+    ),
+    Door(
+        f"{I}.add_event_handler",
+        lambda w: add(w, on_event=print, coalesce=True, max_backlog=10),
+        "coalesce merges events however few wait, and max_backlog from so many on",
+    ),
+    Door(
+        f"{I}.add_event_handler",
         lambda w: add(w, on_event=print, name=5),
         "name is 5: give a name for the handler",
     ),
@@ -351,6 +371,11 @@ DOORS = [
         f"{I}.events",
         lambda w: w.informer.events(coalesce="yes"),
         "coalesce is 'yes': give True or False",
+    ),
+    Door(
+        f"{I}.events",
+        lambda w: w.informer.events(max_backlog=1.5),
+        "max_backlog is 1.5: give a whole number of events, 0 for no bound",
     ),
     Door(
         f"{I}.events",

@@ -65,6 +65,7 @@ def right(factory: DynamicSharedInformerFactory) -> None:
         watch_list=False,
         compress=False,
         audit=3600,
+        max_backlog=10_000,
     )
     report: AuditReport = found.informer.audit(timeout=60)
     assert not report.differs
@@ -105,6 +106,7 @@ def options_of_another_type(factory: DynamicSharedInformerFactory) -> None:
     factory.for_resource(PODS, indexers=[".spec.nodeName"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     factory.for_resource(PODS, indexers={"node": 1})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
     factory.for_resource(PODS, metadata_only="yes")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    factory.for_resource(PODS, max_backlog="many")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     factory.for_resource(PODS, audit="hourly")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     factory.for_resource(PODS, page_size="all")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     factory.for_resource(PODS, transform="strip")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

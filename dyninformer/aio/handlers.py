@@ -173,6 +173,14 @@ class Registration:
         """How many events the handler has not yet finished; 0 once it is removed."""
         return self._core.backlog
 
+    @property
+    def overflows(self) -> int:
+        """How often more events than ``max_backlog`` would have waited, so that they were merged.
+
+        0 is: the handler has been told each change.
+        """
+        return self._core.overflows
+
     def has_synced(self) -> bool:
         """Whether the informer is synced and the handler has finished every initial event (S9)."""
         return self._core.has_synced()

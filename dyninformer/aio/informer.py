@@ -138,6 +138,7 @@ class SharedIndexInformer:
         when_changed: Paths | None = None,
         resync: float | None = None,
         coalesce: bool = False,
+        max_backlog: int | None = None,
         name: str | None = None,
     ) -> Registration:
         """Have callbacks called with each object that is held, then with each change (S8, S9).
@@ -156,6 +157,7 @@ class SharedIndexInformer:
             when_changed=when_changed,
             resync=resync,
             coalesce=coalesce,
+            max_backlog=max_backlog,
             name=name,
             coroutines=True,
         )
@@ -171,14 +173,21 @@ class SharedIndexInformer:
         registration.remove()
 
     def events(
-        self, *, idle_timeout: float | None = None, coalesce: bool = False, initial: bool = True
+        self,
+        *,
+        idle_timeout: float | None = None,
+        coalesce: bool = False,
+        max_backlog: int | None = None,
+        initial: bool = True,
     ) -> EventStream:
         """A stream of events for ``async for``: what is held, then what changes.
 
         It is subscribed when this returns, and costs no thread and no task.
         """
         make = partial(EventStream, idle_timeout=checked_idle_timeout(idle_timeout))
-        return self._core._dispatcher.subscribe(make, coalesce=coalesce, initial=initial)
+        return self._core._dispatcher.subscribe(
+            make, coalesce=coalesce, max_backlog=max_backlog, initial=initial
+        )
 
     def set_watch_error_handler(self, handler: Callable[[Exception], object]) -> None:
         """Have the loop that runs now call ``handler(error)`` when a list or watch fails.
@@ -431,10 +440,20 @@ class GenericInformer:
         return self.informer.gvr
 
     def events(
-        self, *, idle_timeout: float | None = None, coalesce: bool = False, initial: bool = True
+        self,
+        *,
+        idle_timeout: float | None = None,
+        coalesce: bool = False,
+        max_backlog: int | None = None,
+        initial: bool = True,
     ) -> EventStream:
         """`SharedIndexInformer.events`."""
-        return self.informer.events(idle_timeout=idle_timeout, coalesce=coalesce, initial=initial)
+        return self.informer.events(
+            idle_timeout=idle_timeout,
+            coalesce=coalesce,
+            max_backlog=max_backlog,
+            initial=initial,
+        )
 
     def __repr__(self) -> str:
         return f"<aio.{type(self).__name__} of {self.gvr}, {len(self.informer.store)} objects>"

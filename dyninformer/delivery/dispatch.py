@@ -20,6 +20,7 @@ from dyninformer.checked import checked_flag
 from dyninformer.delivery.handlers import FirstState, Handler, Registration
 from dyninformer.delivery.key_watch import KeyWatch
 from dyninformer.delivery.queue import (
+    BoundedQueue,
     ChangesWalk,
     CoalescingQueue,
     Consumer,
@@ -31,6 +32,7 @@ from dyninformer.delivery.stream import EventStream, checked_idle_timeout
 from dyninformer.delivery.worker import Teller, Telling, Worker
 from dyninformer.errors import StoppedError
 from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.options import check_merging
 from dyninformer.store.decide import Delta, LiveDeltas
 from dyninformer.store.store import Store
 from dyninformer.threads import Deadline, Flag, in_forked_child, runs_for, spawn
@@ -43,6 +45,8 @@ MakeStream: TypeAlias = Callable[[Store, HandlerQueue, Act, Act], S]
 MakeTeller: TypeAlias = Callable[[Telling], Teller]
 
 JITTER: Final = 0.1
+WARN_EVERY: Final = 60.0
+"""Seconds between two warnings that a handler does not keep up, at least."""
 
 
 def jittered(period: float) -> float:
@@ -147,23 +151,33 @@ class Timers:
 
 
 class _Subscriber:
-    """A handler or a stream. ``timer`` is its next resync's; the rest does not change.
+    """A handler or a stream. ``timer`` is its next resync's; most of the rest does not change.
 
     A ``lost`` one has nothing left to be told with.
     """
 
-    __slots__ = ("first", "given_name", "lost", "name", "period", "queue", "timer")
+    __slots__ = (
+        "first", "given_name", "lost", "name", "period", "queue", "shown", "timer", "warn_from"
+    )  # fmt: skip
 
     def __init__(
-        self, name: str, queue: HandlerQueue, period: float, given_name: str | None = None
+        self,
+        name: str,
+        queue: HandlerQueue,
+        period: float,
+        given_name: str | None = None,
+        *,
+        shown: str,
     ) -> None:
         self.name = name
         self.given_name = given_name
+        self.shown = shown  # what it is called in a sentence
         self.queue = queue
         self.period = period
         self.first = FirstState()
         self.lost = False
         self.timer: Timer | None = None
+        self.warn_from = 0.0  # the next warning that it is merged comes no sooner
 
 
 Subscribers: TypeAlias = tuple[_Subscriber, ...]
@@ -173,6 +187,15 @@ Tellers: TypeAlias = list[Teller]
 KeyWatches: TypeAlias = tuple[KeyWatch, ...]
 
 _logger = logging.getLogger(__name__)
+_FALLS_BEHIND: Final = (
+    "%s: %s does not keep up: %d events wait for it, and take memory. Make it quicker, or let what "
+    "waits be merged: with coalesce=True, or from so many events on with max_backlog="
+)
+_MERGED: Final = (
+    "%s: %s does not keep up: more than max_backlog=%d events waited for it, and were merged to "
+    "%d. Until it has caught up it is told the newest state of each object, and not each change "
+    "(%d times by now)"
+)
 
 
 class _Aside:
@@ -218,13 +241,18 @@ class Dispatcher:
         timers: Timers,
         metrics: Metrics = NO_METRICS,
         resync: float = 0.0,
+        max_backlog: int = 0,
     ) -> None:
-        """``resync`` is the period of a handler that names none; ``owner`` owns the threads."""
+        """``owner`` owns the threads.
+
+        ``resync`` and ``max_backlog`` are those of a handler that names none.
+        """
         self._store = store
         self._owner = owner
         self._timers = timers
         self._metrics = metrics
         self._resync = resync
+        self._max_backlog = max_backlog
         self._subscribers: Subscribers = ()  # replaced, never changed
         self._tellers: WeakSet[Teller] = WeakSet()
         self._watched: dict[str, KeyWatches] = {}  # by key; the tuples are replaced
@@ -232,9 +260,10 @@ class Dispatcher:
         self._starts_due = False  # not all of them were started
         self._synced = False
         self._stopped = False
-        # Of these two either end takes one call of C, and so no lock.
+        # Of these three either end takes one call of C, and so no lock.
         self._collected: deque[_Subscriber] = deque()  # streams that nobody holds
         self._failures: deque[Failure] = deque()  # missed changes, and why
+        self._behind: deque[HandlerQueue] = deque()  # those that do not keep up
         self._aside = _Aside(self._follow_up)
         in_forked_child(
             self, _stopped=True, _subscribers=(), _watched=dict, _wanted=set, _starts_due=False
@@ -263,7 +292,7 @@ class Dispatcher:
             behind = behind or queue.missed
         if self._watched:
             self._tell_watches(changes)
-        if behind or self._failures or self._collected or self._starts_due:
+        if behind or self._failures or self._behind or self._collected or self._starts_due:
             self._aside.ask()
 
     def _tell_watches(self, changes: Sequence[Delta]) -> None:
@@ -295,14 +324,16 @@ class Dispatcher:
         # Merged with an addition an update is an addition: a handler that merges may need those
         # of the first state although it hears of updates alone.
         initial = handler.coalesce or handler.hears_additions
-        queue = _queue_of(handler.coalesce)(self._store, Consumer.ABSENT, initial=initial)
+        queue = self._queue(Consumer.ABSENT, handler.coalesce, handler.max_backlog, initial=initial)
         subscriber = None
         replaced: Subscribers = ()
         try:
             with self._store.lock:
                 name = handler.given_name or self._free_name(handler.name)
                 period = handler.resync_period(self._resync)
-                subscriber = _Subscriber(name, queue, period, handler.given_name)
+                subscriber = _Subscriber(
+                    name, queue, period, handler.given_name, shown=f"handler {name}"
+                )
                 telling = Telling(
                     self._owner,
                     self._store,
@@ -338,6 +369,7 @@ class Dispatcher:
         *,
         idle_timeout: float | None = None,
         coalesce: bool = False,
+        max_backlog: int | None = None,
         initial: bool = True,
     ) -> EventStream:
         """Subscribe a stream, from now: what is held, unless ``initial`` is False, then changes.
@@ -345,14 +377,16 @@ class Dispatcher:
         StoppedError once stopped.
         """
         make = partial(EventStream, idle_timeout=checked_idle_timeout(idle_timeout))
-        return self.subscribe(make, coalesce=coalesce, initial=initial)
+        return self.subscribe(make, coalesce=coalesce, max_backlog=max_backlog, initial=initial)
 
-    def subscribe(self, make: MakeStream[S], *, coalesce: bool, initial: bool) -> S:
+    def subscribe(
+        self, make: MakeStream[S], *, coalesce: bool, max_backlog: int | None, initial: bool
+    ) -> S:
         """Subscribe a stream of any kind; see `events`. Its queue's consumer comes by itself."""
-        checked_flag("coalesce", coalesce)
         checked_flag("initial", initial)
-        queue = _queue_of(coalesce)(self._store, Consumer.AWAKE, initial=initial)
-        subscriber = _Subscriber("events", queue, self._resync)
+        check_merging(coalesce, max_backlog)
+        queue = self._queue(Consumer.AWAKE, coalesce, max_backlog, initial=initial)
+        subscriber = _Subscriber("events", queue, self._resync, shown="an event stream")
         stream = make(
             self._store, queue, partial(self._end, subscriber), partial(self._collect, subscriber)
         )
@@ -360,6 +394,20 @@ class Dispatcher:
             self._subscribe(subscriber, replay=initial)
         self._schedule(subscriber)
         return stream  # an interrupt before this collects it, and so unsubscribes
+
+    def _queue(
+        self, consumer: Consumer, coalesce: bool, max_backlog: int | None, *, initial: bool
+    ) -> HandlerQueue:
+        most = self._max_backlog if max_backlog is None else max_backlog
+        queue: HandlerQueue
+        if coalesce:
+            queue = CoalescingQueue(self._store, consumer, initial=initial)
+        elif most:
+            queue = BoundedQueue(self._store, consumer, initial=initial, most=most)
+        else:
+            queue = OrderedQueue(self._store, consumer, initial=initial)
+        queue.tell_when_behind(self._behind.append)
+        return queue
 
     def watch(self, key: str) -> KeyWatch:
         """A watch of one key, which is not yet open."""
@@ -421,6 +469,11 @@ class Dispatcher:
             backlogs[each.name] = backlogs.get(each.name, 0) + each.queue.backlog
         return backlogs
 
+    @property
+    def longest_backlog(self) -> int:
+        """How many events wait for the handler or stream that is furthest behind."""
+        return max((each.queue.backlog for each in self._subscribers), default=0)
+
     def _subscribe(self, subscriber: _Subscriber, *, replay: bool) -> None:
         """Frozen view and registration in one section (S9). Under the lock."""
         store = self._store
@@ -473,6 +526,14 @@ class Dispatcher:
                     self._store.gvr,
                     subscriber.name,
                 )
+        while self._behind:
+            try:
+                queue = self._behind.popleft()
+            except IndexError:
+                break
+            for subscriber in self._subscribers:
+                if subscriber.queue is queue:
+                    self._report_behind(subscriber)
         failed = False
         while self._failures:
             try:
@@ -489,6 +550,20 @@ class Dispatcher:
         if failed or any(each.queue.missed for each in self._subscribers):
             self._catch_up()
         self._start_threads()
+
+    def _report_behind(self, subscriber: _Subscriber) -> None:
+        """It does not keep up: its changes were merged, or have become many."""
+        gvr, name, queue = self._store.gvr, subscriber.name, subscriber.queue
+        backlog = queue.backlog
+        self._metrics.gauge("backlog", gvr, backlog, handler=name)
+        if queue.most is None:
+            _logger.warning(_FALLS_BEHIND, gvr, subscriber.shown, backlog)
+            return
+        self._metrics.count("backlogs_merged", gvr, handler=name)
+        now = time.monotonic()
+        if now >= subscriber.warn_from:
+            subscriber.warn_from = now + WARN_EVERY
+            _logger.warning(_MERGED, gvr, subscriber.shown, queue.most, backlog, queue.overflows)
 
     def _catch_up(self) -> None:
         with self._store.lock:
@@ -580,7 +655,3 @@ class Dispatcher:
                 self._metrics.count("resyncs_skipped", store.gvr, handler=subscriber.name)
         finally:  # what failed now may go well at the next
             self._schedule(subscriber)
-
-
-def _queue_of(coalesce: bool) -> Callable[..., HandlerQueue]:
-    return CoalescingQueue if coalesce else OrderedQueue

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from dyninformer.checked import check_takes, checked_flag, checked_name, wrong
+from dyninformer.checked import check_takes, checked_name, wrong
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.delivery.queue import HandlerQueue, Step
 from dyninformer.jsonpath import JSONPath, Projection
-from dyninformer.options import checked_resync
+from dyninformer.options import check_merging, checked_resync
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec, read
 from dyninformer.store.decide import Delta
@@ -55,6 +55,7 @@ class Handler:
         when_changed: Paths | None = None,
         resync: float | None = None,
         coalesce: bool = False,
+        max_backlog: int | None = None,
         name: str | None = None,
         coroutines: bool = False,
     ) -> None:
@@ -74,7 +75,7 @@ class Handler:
             if coroutines and inspect.iscoroutinefunction(filter):
                 raise TypeError("filter is a coroutine function: give a plain one, called at once")
             _check_callback("filter", filter)
-        checked_flag("coalesce", coalesce)
+        check_merging(coalesce, max_backlog)
         if name is not None:
             checked_name("name", name, "a name for the handler, which logs show")
         self._filter = filter
@@ -86,6 +87,8 @@ class Handler:
                 "give one of them"
             )
         self.coalesce = coalesce
+        self.max_backlog = max_backlog
+        """None is the informer's."""
         self.given_name = name
         """A handler of the same given name is replaced."""
         self.name = name or _name_of(handler, chosen)
@@ -330,6 +333,14 @@ class Registration:
     def backlog(self) -> int:
         """How many events the handler has not yet finished; 0 once it is removed."""
         return self._queue.backlog
+
+    @property
+    def overflows(self) -> int:
+        """How often more events than ``max_backlog`` would have waited, so that they were merged.
+
+        0 is: the handler has been told each change.
+        """
+        return self._queue.overflows
 
     def has_synced(self) -> bool:
         """Whether the informer is synced and the handler has finished every initial event (S9)."""

@@ -8,10 +8,11 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from enum import Enum
 from itertools import count
-from typing import Final, TypeAlias, TypeGuard
+from typing import Final, TypeAlias
 
 from dyninformer.store.codec import Entry
 from dyninformer.store.decide import Delta
+from dyninformer.store.memory import FREED
 from dyninformer.store.snapshot import View
 from dyninformer.store.store import Store
 from dyninformer.threads import acquired, in_forked_child
@@ -149,6 +150,10 @@ def _may_be_another(step: Delta) -> bool:
 Start: TypeAlias = Callable[[], object]
 Missed: TypeAlias = dict[str, Delta]
 Reached: TypeAlias = list[Callable[[], None]]
+FellBehind: TypeAlias = Callable[["HandlerQueue"], object]
+
+MANY: Final = 10_000
+"""So many changes in a queue without a bound are worth a warning, and so is each tenfold of it."""
 
 
 class Consumer(Enum):
@@ -197,6 +202,11 @@ class HandlerQueue(ABC):
         self._hand: Delta | None = None  # the consumer's: the head that it was given
         self._missed: Missed = {}
         self._late: Reached = []  # what to call once all that was missed is queued, and handled
+        self._fell_behind: FellBehind = _unheard
+        self.most: int | None = None
+        """So many changes wait one by one, and no more; None is no bound."""
+        self.overflows = 0
+        """How often more than that would have waited, so that they were merged."""
         in_forked_child(self, then=HandlerQueue._end_in_child)
 
     def start_with(self, start: Start) -> None:
@@ -207,6 +217,10 @@ class HandlerQueue(ABC):
         """Call this, under the lock, after each addition and when it is closed. Must not wait."""
         self._start_consumer = call
         self._consumer = Consumer.CALLED
+
+    def tell_when_behind(self, call: FellBehind) -> None:
+        """Call this, under the lock, when its changes were merged, or have become many."""
+        self._fell_behind = call
 
     def put(self, changes: Sequence[Delta]) -> None:
         """Take changes one by one. Raises once all are queued or missed."""
@@ -397,6 +411,10 @@ def _nobody() -> None:
     """A stream's consumer comes by itself."""
 
 
+def _unheard(queue: HandlerQueue) -> None:
+    """Nobody wants to know."""
+
+
 Item: TypeAlias = Delta | Walk | Mark
 
 
@@ -411,6 +429,7 @@ class OrderedQueue(HandlerQueue):
     def __init__(self, store: Store, consumer: Consumer, *, initial: bool = True) -> None:
         super().__init__(store, consumer, initial=initial)
         self._items: deque[Item] = deque()
+        self._many = MANY  # so many items, and somebody should know
         self._queued = 0
         self._walks = 0
         self._told = 0  # the consumer's
@@ -438,6 +457,9 @@ class OrderedQueue(HandlerQueue):
             else:
                 item.reached()
             items.popleft()
+        if self._many != MANY:  # it has caught up; a producer that sounds just now sounds again
+            self._many = MANY
+            FREED.note()
         return None
 
     def advance(self) -> None:
@@ -476,7 +498,11 @@ class OrderedQueue(HandlerQueue):
         return self._walks > self._walked
 
     def _append(self, change: Delta) -> None:
-        self._items.append(change)
+        items = self._items
+        if len(items) >= self._many:
+            self._many *= 10
+            self._fell_behind(self)
+        items.append(change)
         self._queued += 1
 
     def _takes_whole(self, changes: ChangesWalk) -> bool:
@@ -509,9 +535,9 @@ class _Progress:
 
     __slots__ = ("at", "overrides", "skipped", "walk")
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Walk, at: int = 0) -> None:
         self.walk = walk
-        self.at = 0
+        self.at = at
         self.overrides: Overrides = {}
         self.skipped = 0
 
@@ -555,7 +581,7 @@ class _Progress:
         return len(self.walk) - self.at - self.skipped
 
 
-Place: TypeAlias = str | Mark | _Progress
+Place: TypeAlias = str | int | Mark | _Progress
 Walks: TypeAlias = list[_Progress]
 Pending: TypeAlias = "OrderedDict[Place, Delta | Mark | _Progress]"
 
@@ -573,6 +599,7 @@ class CoalescingQueue(HandlerQueue):
         self._pending: Pending = OrderedDict()
         self._walks: Walks = []  # those in _pending
         self._marks = 0  # the number of those in _pending
+        self._hand_place: Place = ""  # where the hand was found
 
     def head(self) -> Delta | None:
         """The first place's step, which from now on is not merged."""
@@ -583,6 +610,7 @@ class CoalescingQueue(HandlerQueue):
             while pending and not self.closed:
                 place = next(iter(pending))
                 item = pending[place]
+                self._hand_place = place
                 if isinstance(item, Delta):
                     self._hand = item
                     return item
@@ -602,19 +630,19 @@ class CoalescingQueue(HandlerQueue):
     def advance(self) -> None:
         """Take the head away."""
         with self._store.lock:
-            if self._is_pending(self._hand):
-                del self._pending[self._hand.key]
+            if self._hand is not None and self._hand_is_pending():
+                del self._pending[self._hand_place]
             self._hand = None
 
-    def _is_pending(self, hand: Delta | None) -> TypeGuard[Delta]:
+    def _hand_is_pending(self) -> bool:
         """The hand stands in a place of its own; else it is a walk's, or was changed again."""
-        return hand is not None and self._pending.get(hand.key) is hand
+        return self._pending.get(self._hand_place) is self._hand
 
     def _untold(self) -> int:
         """The number of keys of which something is to be told, and the head."""
         with self._store.lock:
             places = len(self._pending) - len(self._walks) - self._marks
-            if self._hand is not None and not self._is_pending(self._hand):
+            if self._hand is not None and not self._hand_is_pending():
                 places += 1
             return places + sum(walk.left for walk in self._walks)
 
@@ -645,8 +673,10 @@ class CoalescingQueue(HandlerQueue):
         return changes.initial
 
     def _append_walk(self, walk: Walk) -> None:
+        self._append_progress(_Progress(walk))
+
+    def _append_progress(self, progress: _Progress) -> None:
         """What the walk has of keys that are pending goes to their places."""
-        progress = _Progress(walk)
         moved = [
             (held.key, merged(held, step))
             for held in self._pending.values()
@@ -670,3 +700,81 @@ class CoalescingQueue(HandlerQueue):
         self._pending = OrderedDict()
         self._walks = []
         self._marks = 0
+
+
+class BoundedQueue(CoalescingQueue):
+    """Everything, one after the other, while that is at most so many changes; then merged.
+
+    When one more comes, all that is queued is merged as a `CoalescingQueue` would have, and so is
+    what comes from then on, until the consumer has taken the last of it. So the handler is told
+    the difference between what it knows and what is held, which is what a relist would tell it;
+    no copy of what it knows is needed, since the first step of each key begins there.
+
+    It never holds more than ``most`` changes one by one, or else one step of each key that the
+    handler was told of or that is held; and beside either walks, of a state that is shared.
+    """
+
+    def __init__(
+        self, store: Store, consumer: Consumer, *, initial: bool = True, most: int
+    ) -> None:
+        super().__init__(store, consumer, initial=initial)
+        self.most = self._most = most
+        self._merges = False  # each step stands at its key's place; else at that of its turn
+        self._turns = count()
+
+    def head(self) -> Delta | None:
+        """The first step. Where there is none, it has caught up."""
+        with self._store.lock:
+            step = super().head()
+            if step is None and self._merges:
+                self._merges = False
+                FREED.note()
+            return step
+
+    def _append(self, change: Delta) -> None:
+        if not self._merges and self._one_by_one() >= self._most:
+            self._merge()
+        if self._merges:
+            super()._append(change)
+        else:
+            self._pending[next(self._turns)] = change
+
+    def _one_by_one(self) -> int:
+        return len(self._pending) - len(self._walks) - self._marks
+
+    def _takes_whole(self, changes: ChangesWalk) -> bool:
+        """A relist's changes are a walk where no other one has steps of the same keys."""
+        return changes.initial or not (self._merges or self._walks)
+
+    def _append_progress(self, progress: _Progress) -> None:
+        if self._merges:
+            super()._append_progress(progress)
+        else:
+            self._walks.append(progress)
+            self._pending[progress] = progress
+
+    def _merge(self) -> None:
+        """Bring each step to the place of its key. If that raises, all is as it was."""
+        before = self._pending, self._walks, self._marks, self._hand_place
+        self._pending, self._walks, self._marks = OrderedDict(), [], 0
+        self._merges = True
+        try:
+            for item in before[0].values():
+                if isinstance(item, Delta):
+                    super()._append(item)
+                elif isinstance(item, _Progress):  # its overrides are none: nothing was merged
+                    super()._append_progress(_Progress(item.walk, item.at))
+                else:
+                    self._append_mark(item)
+            if self._hand is not None and before[0].get(before[3]) is self._hand:
+                self._hand_place = self._hand.key
+            self._fell_behind(self)
+        except BaseException:
+            self._pending, self._walks, self._marks, self._hand_place = before
+            self._merges = False
+            raise
+        self.overflows += 1
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._merges = False

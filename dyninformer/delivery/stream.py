@@ -57,6 +57,14 @@ class Subscription:
         """The number of events that have come and were not yet taken."""
         return self._queue.backlog - self._given
 
+    @property
+    def overflows(self) -> int:
+        """How often more events than ``max_backlog`` would have waited, so that they were merged.
+
+        0 is: it has told each change.
+        """
+        return self._queue.overflows
+
     def close(self) -> None:
         """End it. Idempotent. Whoever waits for an event sees the end at once."""
         self._close()

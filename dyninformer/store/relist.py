@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
-from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from dyninformer.store.codec import SAMPLE_SIZE, Entry
 from dyninformer.store.decide import Decider, Delta, Deltas, InitialDeltas, Write, Writes, new_row
 from dyninformer.store.indexes import enter_rows
+from dyninformer.store.memory import FREED, give_back_memory
 from dyninformer.types import Key
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from dyninformer.store.store import Store
 
 _WORTH_IT: Final = 10_000
-"""Objects that came new by one relist: with fewer there is little memory to give back."""
+"""Objects that came new by one relist, after which what was freed is given back at once."""
 
 
 class Relist:
@@ -147,6 +145,8 @@ class Relist:
         self._new, self._updates, self._present = {}, {}, set()
         if added >= _WORTH_IT:
             give_back_memory()
+        else:
+            FREED.note()
         return found
 
     def _swap(self, first: bool, among: frozenset[Key]) -> Sequence[Delta]:
@@ -269,22 +269,3 @@ class Relist:
                 delta = msgspec.structs.replace(write.delta, new=entry)
                 self._updates[key] = msgspec.structs.replace(write, delta=delta)
         self._plain.clear()
-
-
-def give_back_memory() -> None:
-    """Let the C library return what it has free; elsewhere than in glibc, do nothing.
-
-    Tables that were outgrown are freed in pieces of megabytes. glibc takes the sizes it has seen
-    freed for those that will be wanted again and keeps as much, for ever: 8 MB after 100,000
-    objects, a fifth of what those need. It takes a few milliseconds, so: not under a lock.
-    """
-    trim = _malloc_trim()
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _malloc_trim() -> Any:
-    if not sys.platform.startswith("linux"):
-        return None
-    return getattr(ctypes.CDLL(None), "malloc_trim", None)

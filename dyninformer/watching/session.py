@@ -18,8 +18,9 @@ from typing import Final, Protocol
 from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.store.decide import Delta
+from dyninformer.store.memory import FREED, give_back_memory
 from dyninformer.store.receive import Received
-from dyninformer.store.relist import Relist, give_back_memory
+from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store, kind_of
 from dyninformer.types import Key
 from dyninformer.watching import freshness, protocol, wants
@@ -196,6 +197,7 @@ class Session:
         """A part of the body."""
         asked = self.asked
         self._contact = self._clock.now()
+        FREED.give_back()
         for answer in self._reading.feed(chunk):
             self.tell(answer)
             if self.asked is not asked or self._halted:
@@ -218,6 +220,7 @@ class Session:
 
     def lose(self, complaint: str, *, silent: bool = False) -> None:
         """No answer came, or it broke off."""
+        FREED.note()
         if self.asked is not None:
             self._metrics.count(
                 "requests", self.scope.gvr, verb=wants.verb(self.asked.want), code="none"

@@ -124,6 +124,8 @@ class InformerStatus:
     is held, or none."""
     untransformed_reason: str = ""
     """Why the first of those failed; empty if there is none."""
+    backlog: int = 0
+    """How many events wait for the handler, or stream, that is furthest behind."""
     repaired: int = 0
     """How many objects audits have found otherwise than the server had them, and put right."""
     audited: datetime | None = None

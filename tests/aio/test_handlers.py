@@ -153,6 +153,40 @@ def test_filter_when_changed_and_coalesce_hold_for_coroutines(server: ApiServer,
     run(main)
 
 
+def test_s20_what_waits_for_a_coroutine_has_a_bound(server: ApiServer, run: Run) -> None:
+    """Beyond it, it is told the newest state; so is a stream."""
+    write(server, "a", x="0")
+
+    async def main() -> None:
+        heard: list[str] = []
+        gate = asyncio.Event()
+
+        async def note(event: Event) -> None:
+            heard.append(event.object["data"]["x"])
+            await gate.wait()
+
+        async with opened(server) as maps:
+            handler = maps.informer.add_event_handler(on_event=note, max_backlog=2)
+            events = maps.events(max_backlog=2)
+            assert (await anext(events)).initial
+            await eventually(lambda: heard)
+            for number in range(1, 9):
+                server.patch("configmaps/a", {"data": {"x": str(number)}}, "default")
+            await eventually(lambda: maps.lister.get("default/a")["data"]["x"] == "8")
+            gate.set()
+            await eventually(lambda: heard[-1] == "8" and not handler.backlog)
+            assert heard == ["0", "8"]
+            assert (handler.overflows, events.overflows, maps.informer.status().backlog) == (
+                1,
+                1,
+                2,
+            )
+            changed = await anext(events)
+            assert [change.new for change in changed.changes()] == ["8"]
+
+    run(main)
+
+
 @pytest.mark.parametrize("error", [ValueError, BaseException, asyncio.CancelledError])
 def test_a_handler_that_raises_hears_the_next_event(
     server: ApiServer, run: Run, caplog: pytest.LogCaptureFixture, error: type[BaseException]

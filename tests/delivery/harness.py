@@ -79,7 +79,7 @@ class Counted:
 class Harness:
     """One informer without a server: its store, its dispatcher, its clock."""
 
-    def __init__(self, resync: float = 0.0) -> None:
+    def __init__(self, resync: float = 0.0, max_backlog: int = 0) -> None:
         self.owner = object()
         self.metrics = Counted()
         self.timers = ManualTimers()
@@ -90,6 +90,7 @@ class Harness:
             timers=self.timers,
             metrics=self.metrics,
             resync=resync,
+            max_backlog=max_backlog,
         )
         self.store.on_changes = self.dispatcher.publish
         self._version = 0

@@ -613,6 +613,36 @@ def _delivery() -> Iterable[Bug]:
         "if self._missed or not self._takes_whole(changes):",
         "if not self._takes_whole(changes):",
     )
+    yield _QUEUE.bug(
+        "a queue with a bound takes one more",
+        "if not self._merges and self._one_by_one() >= self._most:",
+        "if not self._merges and self._one_by_one() > self._most:",
+    )
+    yield _QUEUE.bug(
+        "a queue that was merged once is merged for ever",
+        "                self._merges = False\n                FREED.note()",
+        "                FREED.note()",
+    )
+    yield _QUEUE.bug(
+        "what was told of a walk is told again when a queue is merged",
+        "super()._append_progress(_Progress(item.walk, item.at))",
+        "super()._append_progress(_Progress(item.walk))",
+    )
+    yield _QUEUE.bug(
+        "what is being told while a queue is merged is told twice",
+        "                self._hand_place = self._hand.key\n",
+        "                pass\n",
+    )
+    yield _QUEUE.bug(
+        "a relist is a walk beside another of the same keys",
+        "return changes.initial or not (self._merges or self._walks)",
+        "return changes.initial or not self._merges",
+    )
+    yield _QUEUE.bug(
+        "a merge that fails leaves half a queue",
+        "            self._pending, self._walks, self._marks, self._hand_place = before\n",
+        "            self._hand_place = before[3]\n",
+    )
     yield _HANDLERS.bug(
         "an object that leaves the filter is not told as deleted",
         "return Event(event.gvr, codec, Delta(step.key, old, None), was)",

@@ -21,9 +21,9 @@ class MeantError(Exception):
 class Replay:
     """What somebody holds who believes each event as it is told."""
 
-    def __init__(self, name: str, *, coalesces: bool) -> None:
+    def __init__(self, name: str, *, merges: bool) -> None:
         self.name = name
-        self.coalesces = coalesces
+        self.merges = merges
         self.held: dict[str, Object] = {}
         self.versions: dict[str, int] = {}
         self.initial: set[str] = set()
@@ -51,13 +51,13 @@ class Replay:
                 assert before is None, f"{told}, and holds it"
             case EventType.UPDATED:
                 assert event.old == before, f"{told} from {event.old}, and holds {before}"
-                assert self.coalesces or event.object != before, f"{told}, which is no change"
+                assert self.merges or event.object != before, f"{told}, which is no change"
                 self._check_recreated(event, told)
             case EventType.SYNC:
                 assert event.old == event.object == before, f"{told}, and holds {before}"
             case _:
                 assert before is not None, f"{told}, and does not hold it"
-                assert self.coalesces or event.object == before, f"{told}, and holds {before}"
+                assert self.merges or event.object == before, f"{told}, and holds {before}"
                 del self.held[key]
                 return
         self.held[key] = event.object
@@ -90,11 +90,11 @@ class Listening(Replay):
         scheduler: Scheduler,
         chance: Random,
         *,
-        coalesces: bool,
+        merges: bool,
         raises: float,
         stalls: float,
     ) -> None:
-        super().__init__(name, coalesces=coalesces)
+        super().__init__(name, merges=merges)
         self.registration: Registration | None = None
         self.failures: list[AssertionError] = []
         """What it objected to: what a handler raises is only logged."""

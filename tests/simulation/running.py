@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from dyninformer import NotSyncedWarning
-from dyninformer.store.relist import give_back_memory
 from tests.simulation.scheduler import simulated
 from tests.simulation.world import World
 
@@ -42,7 +41,6 @@ class Run:
 
 def run(seed: int, steps: Steps = ALL) -> Run:
     """One life of a world, with these of its steps."""
-    give_back_memory()  # what it does once in a process is done: lines count where a run is traced
     world, error = World(seed), None
     with _quiet(), simulated(world.scheduler, seed):
         try:

@@ -68,6 +68,7 @@ _NAMESPACES = ("default", "other")
 _LABELS = ("red", "blue")
 _SELECTED = "color=red"
 _ANCHOR = "anchor"
+_MOST = (0, 2, 0, 10, 1)  # so many events wait for a handler, by its number; 0 is no bound
 """An object that is there from the beginning, and is never written to."""
 _PAUSES = (0.0, 0.01, 0.3, 2.0, 10.0, 70.0, 240.0)
 _TRACED = (
@@ -468,11 +469,13 @@ class World:
         self._stir(chance)
         name = chance.choice((None, None, "mine"))
         number = self._number()
+        most = _MOST[number % len(_MOST)]
+        mine, coalesces = Random(chance.random()), chance.random() < 0.4
         handler = Listening(
             f"handler {number}",
             self.scheduler,
-            Random(chance.random()),
-            coalesces=chance.random() < 0.4,
+            mine,
+            merges=coalesces or most > 0,
             raises=chance.choice((0.0, 0.0, 0.3)),
             stalls=chance.choice((0.0, 0.05, 0.3)),
         )
@@ -481,7 +484,8 @@ class World:
             handler.name += f" {name}"
         registration = self.informer.add_event_handler(
             on_event=handler.on_event,
-            coalesce=handler.coalesces,
+            coalesce=coalesces,
+            max_backlog=0 if coalesces else most,
             resync=chance.choice((None, 0, 20)),
             name=name,
         )
@@ -490,7 +494,7 @@ class World:
         self.handlers.append(handler)
         for each in replaced:
             self._is_over(each)
-        self.say(f"{handler.name} is added, coalesce={handler.coalesces}")
+        self.say(f"{handler.name} is added, coalesce={coalesces}, max_backlog={most}")
 
     def remove_handler(self, chance: Random) -> None:
         """No callback begins after that."""
@@ -515,14 +519,16 @@ class World:
     def open_stream(self, chance: Random) -> None:
         """Somebody iterates, merges or not, for a while or for ever."""
         self._stir(chance)
-        replay = Replay(f"stream {self._number()}", coalesces=chance.random() < 0.4)
+        number, coalesces = self._number(), chance.random() < 0.4
+        most = 0 if coalesces else _MOST[number % len(_MOST)]
+        replay = Replay(f"stream {number}", merges=coalesces or most > 0)
         idle = chance.choice((None, None, 5.0, 100.0))
         stalls = chance.choice((0.0, 0.3))
         mine, informer = Random(chance.random()), self.informer
 
         def read() -> None:
             try:
-                events = informer.events(coalesce=replay.coalesces, idle_timeout=idle)
+                events = informer.events(coalesce=coalesces, max_backlog=most, idle_timeout=idle)
             except DynInformerError:
                 return
             replay.backlog = lambda: events.backlog
@@ -536,7 +542,10 @@ class World:
             self.streams = [each for each in self.streams if each is not replay]
 
         self.scheduler.spawn(replay.name, read)
-        self.say(f"{replay.name} is opened, coalesce={replay.coalesces}, idle_timeout={idle}")
+        self.say(
+            f"{replay.name} is opened, coalesce={coalesces}, max_backlog={most}, "
+            f"idle_timeout={idle}"
+        )
 
     def add_index(self, chance: Random) -> None:
         """While events flow."""

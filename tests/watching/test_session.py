@@ -8,7 +8,9 @@ from random import Random
 
 import pytest
 
+from dyninformer.store import memory
 from dyninformer.store.decide import Deltas
+from dyninformer.store.memory import FREED
 from dyninformer.store.store import Store
 from dyninformer.testing import ManualClock
 from dyninformer.watching import protocol
@@ -170,3 +172,18 @@ def test_what_was_collected_before_a_crash_is_not_in_the_next_state(watched: Wat
     assert watched.session.accepts(200, JSON)
     watched.session.feed(line("ADDED", obj("b", "12")) + bookmark("13", mark=True))
     assert watched.store.keys() == ["ns/b"]
+
+
+def test_what_a_lost_stream_leaves_is_given_back_when_another_has_something(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever hears looks whether it is time."""
+    other, now = Watched(), [0.0]
+    monkeypatch.setattr(memory, "monotonic", lambda: now[0])
+    monkeypatch.setattr(FREED, "due", None)
+    watched.session.lose("it was cut")
+    other.session.feed(line("ADDED", obj("a", "10")))
+    assert FREED.due is not None
+    now[0] += memory.EVERY
+    other.session.feed(line("ADDED", obj("b", "11")))
+    assert FREED.due is None
