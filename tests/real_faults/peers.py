@@ -103,7 +103,7 @@ class OfficialWatch:
     name = "kubernetes.watch"
 
     def __init__(self, kubeconfig: Path, stack: ExitStack) -> None:
-        api = official_config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]
+        api = official_config.new_client_from_config(str(kubeconfig))
         self._api = official.CustomObjectsApi(api)
         self._held: State = {}
         self._over = threading.Event()
@@ -122,7 +122,7 @@ class OfficialWatch:
                 found: Any = list_them(*what)
                 self._held = versions(found["items"])
                 version = found["metadata"]["resourceVersion"]
-                watch: Any = official_watch.Watch()  # type: ignore[no-untyped-call]
+                watch: Any = official_watch.Watch()
                 for event in watch.stream(list_them, *what, resource_version=version):
                     self._take(event)
             except Exception:  # noqa: BLE001 - whatever it is, it begins again

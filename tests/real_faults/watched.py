@@ -39,9 +39,9 @@ class Hearing(Replay):
     """A handler that believes what it is told, and notes what cannot be."""
 
     def __init__(
-        self, name: str, *, coalesces: bool = False, seconds: float = 0, raises: bool = False
+        self, name: str, *, merges: bool = False, seconds: float = 0, raises: bool = False
     ) -> None:
-        super().__init__(name, coalesces=coalesces)
+        super().__init__(name, merges=merges)
         self.objections: list[str] = []
         self.registration: Any = None
         self.stored: set[tuple[str, str]] = set()
@@ -93,7 +93,7 @@ class Watched:
 
     def add(self, hearing: Hearing) -> Registration:
         """Have a handler hear what happens from here on."""
-        registration = self.informer.add_event_handler(hearing, coalesce=hearing.coalesces)
+        registration = self.informer.add_event_handler(hearing, coalesce=hearing.merges)
         hearing.registration = registration
         self.hearing.append(hearing)
         return registration
