@@ -22,7 +22,7 @@ from dyninformer.jsonpath.compiling import UNFIT, compiled
 from dyninformer.jsonpath.json_bytes import decoded
 from dyninformer.store.collector import made_at_once
 from dyninformer.threads import in_forked_child
-from dyninformer.types import Object, Objects
+from dyninformer.types import Object, Objects, Texts
 
 Result = TypeVar("Result")
 
@@ -30,7 +30,7 @@ Entry: TypeAlias = bytes
 """What the store holds of one object: its JSON, as the codec packed it."""
 EntryList: TypeAlias = list[Entry]
 Samples: TypeAlias = list[bytes | bytearray | memoryview]
-Values: TypeAlias = list[str]
+Values: TypeAlias = tuple[str, ...]
 """What one object is found under in one index."""
 IndexRow: TypeAlias = list[Values]
 """The values of one object in each index, in the order of the index functions."""
@@ -253,7 +253,7 @@ class PartialReader:
 
     def __init__(self, indexes: Sequence[PathIndex] = ()) -> None:
         paths: list[JSONPath | str] = [*_HEAD]
-        self._indexes: list[tuple[Callable[[list[list[Any]]], Values], int, int]] = []
+        self._indexes: list[tuple[Callable[[list[list[Any]]], Texts], int, int]] = []
         for index in indexes:
             self._indexes.append((index.values_of, len(paths), len(paths) + len(index.paths)))
             paths += index.paths
@@ -279,13 +279,13 @@ class PartialReader:
                 values = self._values(self._decode(data))
                 row: IndexRow = []
                 for value in values[_HEAD_SIZE:]:
-                    row.append([value] if type(value) is str else self._other(len(row), value))
+                    row.append((value,) if type(value) is str else self._other(len(row), value))
                 return values, row
             if self._heads is not None:
                 root = self._decode(data)
                 head = self._heads(root)
                 return head, [
-                    values_of([extract(root) for extract in self._extracts[start:end]])
+                    tuple(values_of([extract(root) for extract in self._extracts[start:end]]))
                     for values_of, start, end in self._indexes
                 ]
         except (AttributeError, JSONPathError, *UNFIT):
@@ -293,7 +293,9 @@ class PartialReader:
             pass
         found = self._projection.rows(data)
         head = tuple([values[0] if values else None for values in found[:_HEAD_SIZE]])
-        return head, [values_of(found[start:end]) for values_of, start, end in self._indexes]
+        return head, [
+            tuple(values_of(found[start:end])) for values_of, start, end in self._indexes
+        ]
 
     def read_accepted(self, data: bytes) -> tuple[Head, IndexRow]:
         """The same for an object that was read before: however deep it is, it can be again."""
@@ -304,7 +306,7 @@ class PartialReader:
 
     def _other(self, at: int, value: Any) -> Values:
         """The index values of something that is missing, or is not text."""
-        return [] if value is UNSET else self._indexes[at][0]([[value]])
+        return () if value is UNSET else tuple(self._indexes[at][0]([[value]]))
 
 
 def text(value: Any) -> str:

@@ -20,7 +20,7 @@ from dyninformer.store.codec import (
     read,
 )
 from dyninformer.threads import is_interrupt
-from dyninformer.types import Key, Keys, Object
+from dyninformer.types import Key, Keys, Object, Texts
 
 IndexList: TypeAlias = list["Index"]
 
@@ -34,7 +34,7 @@ _stamp = Struct(">qQ").pack
 _serial = count()
 
 
-def namespace_index(obj: Object) -> Values:
+def namespace_index(obj: Object) -> Texts:
     """The function of the index ``namespace``; "" for a cluster-scoped object."""
     return [obj.get("metadata", {}).get("namespace", "")]
 
@@ -54,7 +54,7 @@ class Index:
     def __init__(self, remembers: bool) -> None:
         self._one: dict[str, Key] = {}
         self._many: dict[str, tuple[Key, ...] | dict[Key, None]] = {}
-        self._values: dict[Key, tuple[str, ...]] | None = {} if remembers else None
+        self._values: dict[Key, Values] | None = {} if remembers else None
         self.complete = True
         """Every key is under its old values when it is moved. Not so while the index is built."""
 
@@ -62,7 +62,7 @@ class Index:
         """Put keys that are under nothing under their values, in the same place of the column."""
         if self._values is not None:
             self._values.update(
-                (key, tuple(values)) for key, values in zip(keys, column, strict=True) if values
+                (key, values) for key, values in zip(keys, column, strict=True) if values
             )
         many_of, only = self._many.get, self._one.setdefault
         for key, values in zip(keys, column, strict=True):
@@ -76,13 +76,13 @@ class Index:
     def replace(self, key: Key, old: Values, new: Values) -> None:
         """Move a key from its old values to its new ones."""
         if self._values is not None:
-            old = list(self._values.pop(key, ()))
+            old = self._values.pop(key, ())
             if new:
-                self._values[key] = tuple(new)
+                self._values[key] = new
         elif not self.complete:
             for value in old:
                 self._discard(value, key)
-            old = []
+            old = ()
         if old == new:
             return
         for value in old:
@@ -149,7 +149,7 @@ class Index:
         only = self._one.get(value)
         return [only] if only is not None else list(self._many.get(value, ()))
 
-    def values(self) -> Values:
+    def values(self) -> Texts:
         """Each value that has a key."""
         return [*self._one, *self._many]
 
@@ -191,7 +191,7 @@ class IndexFunctions:
         """The same for an object that was accepted before: it can always be read."""
         self.only_paths = not self._calls
         """All functions are paths: the values follow from the object alone."""
-        self.no_values: IndexRow = [[] for _ in self.by_name]
+        self.no_values: IndexRow = [()] * len(self.by_name)
         """The row of an object that is not there."""
         self._number = next(_serial)  # the same row of other functions has another stamp
 
@@ -201,10 +201,10 @@ class IndexFunctions:
         Of two uids or rows that differ the hashes are the same once in 2**64. A row that functions
         have made is not relied upon to be made again; neither is an opaque version a number.
         """
-        digits = version.encode(errors="replace")  # of bytes only ASCII digits are digits
-        if not self.only_paths or len(digits) > _DIGITS or not digits.isdigit():
+        known = version.isascii() and version.isdigit() and len(version) <= _DIGITS
+        if not known or not self.only_paths:
             return NO_STAMP
-        return _stamp(hash((self._number, uid, *map(tuple, row))), int(digits))
+        return _stamp(hash((self._number, uid, *row)), int(version))
 
     def new_indexes(self, names: Iterable[str] | None = None) -> IndexList:
         """An empty index for each function, or each of those named, in the order of the rows."""
@@ -241,7 +241,7 @@ class IndexFunctions:
     def _spread(self, row: IndexRow) -> IndexRow:
         """The row with an empty place for each function that is to be called."""
         for at, _, _ in self._calls:
-            row.insert(at, [])
+            row.insert(at, ())
         return row
 
 
@@ -299,7 +299,7 @@ def _checked(values: Iterable[str]) -> Values:
     """Each value once."""
     if isinstance(values, str):
         raise TypeError("it returned one text: an index function returns a list of texts")
-    texts = list(dict.fromkeys(values))
+    texts = tuple(dict.fromkeys(values))
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("it returned something other than texts")
     return texts

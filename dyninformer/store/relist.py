@@ -201,7 +201,7 @@ class Relist:
         if self._updates.pop(key, None) is None:
             row = self._functions.read_accepted(self._store.codec.plain(entry))[1]
             for index, values in zip(self._indexes, row, strict=True):
-                index.replace(key, values, [])
+                index.replace(key, values, ())
 
     def _deletes(self) -> Writes:
         """The writes for what is held and not in the new state."""

@@ -17,7 +17,7 @@ from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.options import IndexFunction, IndexValue, Transform
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.codec import SAMPLE_SIZE, Codec, Entry, EntryList, IndexRow, Values
+from dyninformer.store.codec import SAMPLE_SIZE, Codec, Entry, EntryList, IndexRow
 from dyninformer.store.decide import (
     Decider,
     Delta,
@@ -42,7 +42,7 @@ from dyninformer.store.receive import Received, Receiver
 from dyninformer.store.relist import Relist
 from dyninformer.store.snapshot import ByNamespace, View
 from dyninformer.threads import in_forked_child, lock_across_forks
-from dyninformer.types import Key, Keys, Object
+from dyninformer.types import Key, Keys, Object, Texts
 
 KeyedEntries: TypeAlias = list[tuple[Key, Entry]]
 
@@ -239,14 +239,14 @@ class Store:
                 return list(self.entries.by_namespace.get(value, ()))
             return self._index(name).keys(value)
 
-    def index_values(self, name: str) -> Values:
+    def index_values(self, name: str) -> Texts:
         """All values of an index under which something is held."""
         with self.lock:
             if name == NAMESPACE:
                 return list(self.entries.by_namespace)
             return self._index(name).values()
 
-    def values_of(self, name: str, obj: Object) -> Values:
+    def values_of(self, name: str, obj: Object) -> Texts:
         """The values that an index's function gives for an object. It may raise."""
         given = self.get_indexers().get(checked_text("the name of an index", name))
         if given is None:

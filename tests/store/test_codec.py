@@ -112,19 +112,19 @@ def test_a_stamp_tells_a_newer_state_of_the_same_object_and_index_values() -> No
     functions = IndexFunctions({"n": ".spec.n"}, lambda name, error: None)
     others = IndexFunctions({"n": ".spec.n"}, lambda name, error: None)
     calls = IndexFunctions({"n": lambda obj: ["1"]}, lambda name, error: None)
-    entry = codec.pack(data, None, functions.stamp("uid", "99", [["1"]]))
+    entry = codec.pack(data, None, functions.stamp("uid", "99", [("1",)]))
     assert codec.plain(entry) == data
-    assert follows(functions.stamp("uid", "100", [["1"]]), entry)
-    assert not follows(functions.stamp("uid", "99", [["1"]]), entry)
-    assert not follows(functions.stamp("uid", "98", [["1"]]), entry)
-    assert not follows(functions.stamp("other", "100", [["1"]]), entry)
-    assert not follows(functions.stamp("uid", "100", [["2"]]), entry)
-    assert not follows(others.stamp("uid", "100", [["1"]]), entry)
+    assert follows(functions.stamp("uid", "100", [("1",)]), entry)
+    assert not follows(functions.stamp("uid", "99", [("1",)]), entry)
+    assert not follows(functions.stamp("uid", "98", [("1",)]), entry)
+    assert not follows(functions.stamp("other", "100", [("1",)]), entry)
+    assert not follows(functions.stamp("uid", "100", [("2",)]), entry)
+    assert not follows(others.stamp("uid", "100", [("1",)]), entry)
     assert not follows(NO_STAMP, entry)
     for unknown in ("", "abc", "1" * 20, "\u0661", "\ud800", "-1", "1_0"):
-        assert functions.stamp("uid", unknown, [["1"]]) == NO_STAMP
-    assert calls.stamp("uid", "100", [["1"]]) == NO_STAMP
-    newer = functions.stamp("uid", "100", [["1"]])
+        assert functions.stamp("uid", unknown, [("1",)]) == NO_STAMP
+    assert calls.stamp("uid", "100", [("1",)]) == NO_STAMP
+    newer = functions.stamp("uid", "100", [("1",)])
     assert not follows(newer, codec.pack(data))
     assert not follows(newer, data)
     assert not follows(newer, codec.pack(data, Identity("uid", "7"), newer))

@@ -32,7 +32,7 @@ def test_s31_only_what_is_missing_is_filled_in() -> None:
     half = b'{"apiVersion":"ex.io/v2","metadata":{"name":"a"}}'
     received = store.receive(half, "v1", "Pod")
     assert received.data == b'{"kind":"Pod",' + half[1:]
-    assert received.row == [["Pod"]]
+    assert received.row == [("Pod",)]
     assert store.receive(half).data is half
 
 
