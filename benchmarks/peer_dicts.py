@@ -59,6 +59,10 @@ class DictCache(Cache):
         """How many have it."""
         return len(self.by_issuer[issuer])
 
+    def tell(self, handler: Handler, old: Object, new: Object) -> None:
+        """Of an update. The new state is the one in the cache."""
+        handler.on_update(old, new)
+
     def _follow(self, handler: Handler) -> None:
         if self.streaming:
             version = ""
@@ -72,7 +76,7 @@ class DictCache(Cache):
             new = event["object"]
             old = self._put(new)
             if event["type"] == "MODIFIED" and old:
-                handler.on_update(old, new)
+                self.tell(handler, old, new)
 
     def _list(self, path: str) -> str:
         token = version = ""

@@ -5,15 +5,16 @@ A name is looked up on first use, so that a program pays only for the parts that
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dyninformer.first_use import on_first_use
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from dyninformer.delivery.changes import Change
     from dyninformer.delivery.events import Event, EventType
-    from dyninformer.delivery.handlers import Registration
+    from dyninformer.delivery.handlers import HandlerOptions, Registration
     from dyninformer.delivery.stream import EventStream
     from dyninformer.discovery import Discovery, PrinterColumn, ResolvedResource
     from dyninformer.errors import (
@@ -84,6 +85,7 @@ __all__ = [
     "GenericLister",
     "GenericNamespaceLister",
     "GroupVersionResource",
+    "HandlerOptions",
     "Indexer",
     "InformerState",
     "InformerStatus",
@@ -137,6 +139,7 @@ _HOMES = {
     "Change": "delivery.changes",
     "Event": "delivery.events",
     "EventType": "delivery.events",
+    "HandlerOptions": "delivery.handlers",
     "Registration": "delivery.handlers",
     "EventStream": "delivery.stream",
     "AmbiguousResourceError": "errors",
@@ -187,13 +190,7 @@ _HOMES = {
     "WorkQueue": "work",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = on_first_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

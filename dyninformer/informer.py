@@ -9,19 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 
 from dyninformer.checked import check_function, checked, wrong
 from dyninformer.delivery.dispatch import Dispatcher, Timer, Timers, jittered
-from dyninformer.delivery.handlers import (
-    Filter,
-    Handler,
-    OnEvent,
-    OnObject,
-    OnUpdate,
-    Paths,
-    Registration,
-)
+from dyninformer.delivery.handlers import Handler, HandlerOptions, Registration
 from dyninformer.delivery.stream import EventStream
 from dyninformer.discovery import Discovery
 from dyninformer.errors import AuditError, StoppedError
@@ -50,7 +42,7 @@ from dyninformer.threads import (
     runs_for,
     waited,
 )
-from dyninformer.types import Names, Object
+from dyninformer.types import Key, Names, Object
 from dyninformer.waiting import Condition, Written, until_fresh, until_met, until_seen
 from dyninformer.watching.audit import AuditReport, ScopeAudit
 from dyninformer.watching.background import BackgroundThreads
@@ -62,16 +54,7 @@ from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
 from dyninformer.work import RateLimited, WorkQueue
 from dyninformer.work.queue import EventKeys
-from dyninformer.writing import (
-    FIELD_MANAGER,
-    Patch,
-    Wait,
-    applying,
-    deleting,
-    named_by,
-    patching,
-    until_written,
-)
+from dyninformer.writing import Write, Writes, until_written
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -86,7 +69,7 @@ _MOST_ASKING: Final = 32  # at a time; each takes a second or two
 _GRACE: Final = 0.5  # seconds that a connect under way is waited for at the end
 
 
-class SharedIndexInformer:
+class SharedIndexInformer(Writes[Object]):
     """Keeps one collection in memory, and tells handlers what changes.
 
     A factory makes it; by itself it is made of a client, the resource and its options.
@@ -162,19 +145,7 @@ class SharedIndexInformer:
     # -- handlers ------------------------------------------------------------------------
 
     def add_event_handler(
-        self,
-        handler: object = None,
-        *,
-        on_add: OnObject | None = None,
-        on_update: OnUpdate | None = None,
-        on_delete: OnObject | None = None,
-        on_event: OnEvent | None = None,
-        filter: Filter | None = None,
-        when_changed: Paths | None = None,
-        resync: float | None = None,
-        coalesce: bool = False,
-        max_backlog: int | None = None,
-        name: str | None = None,
+        self, handler: object = None, **options: Unpack[HandlerOptions]
     ) -> Registration:
         """Have callbacks called with each object that is held, then with each change (S8, S9).
 
@@ -186,21 +157,7 @@ class SharedIndexInformer:
         ``max_backlog`` does so only once more than so many wait, until the handler has caught up.
         The same ``name`` again replaces the handler.
         """
-        return self._dispatcher.add(
-            Handler(
-                handler,
-                on_add=on_add,
-                on_update=on_update,
-                on_delete=on_delete,
-                on_event=on_event,
-                filter=filter,
-                when_changed=when_changed,
-                resync=resync,
-                coalesce=coalesce,
-                max_backlog=max_backlog,
-                name=name,
-            )
-        )
+        return self._dispatcher.add(Handler(handler, **options))
 
     def add_event_handler_with_resync_period(self, handler: object, period: float) -> Registration:
         """`add_event_handler` with ``resync``, in client-go's words."""
@@ -362,83 +319,10 @@ class SharedIndexInformer:
 
     # -- writes --------------------------------------------------------------------------
 
-    def patch(
-        self,
-        name: str,
-        namespace: str | None,
-        patch: Patch,
-        *,
-        field_manager: str | None = None,
-        wait: Wait = False,
-    ) -> Object:
-        """Change an object, and return it as it then is.
+    def _key_of(self, name: str, namespace: str | None) -> Key:
+        return self.key_rules.checked_key(name, namespace)
 
-        A dict is merged into the object, and None in it removes what it stands for; a list has the
-        operations of a JSON patch. ``wait`` waits until the cache has seen it: True at most 30 s,
-        a number so many seconds; WaitTimeoutError if it has not, although it is written. An object
-        that the informer's selectors leave out is not waited for. Refusals are `ForbiddenError`,
-        `ObjectNotFoundError`, `ConflictError`, `InvalidError`, or another `WriteError`.
-        """
-        key = self.key_rules.checked_key(name, namespace)
-        asked = patching(key, patch, field_manager=field_manager, subresource="", wait=wait)
-        return waited(until_written(self, asked))
-
-    def patch_status(
-        self,
-        name: str,
-        namespace: str | None,
-        patch: Patch,
-        *,
-        field_manager: str | None = None,
-        wait: Wait = False,
-    ) -> Object:
-        """`patch` of the status subresource: ``{"status": {...}}``."""
-        key = self.key_rules.checked_key(name, namespace)
-        asked = patching(key, patch, field_manager=field_manager, subresource="status", wait=wait)
-        return waited(until_written(self, asked))
-
-    def apply(
-        self,
-        obj: Mapping[str, object],
-        *,
-        field_manager: str = FIELD_MANAGER,
-        force: bool = False,
-        subresource: str = "",
-        wait: Wait = False,
-    ) -> Object:
-        """Have an object be as given: a server-side apply, which creates it if it is not there.
-
-        ``obj`` has what ``field_manager`` wants to decide on. A field that another manager owns is
-        a `ConflictError` that names it; ``force`` takes it over. ``wait`` is that of `patch`.
-        """
-        asked = applying(
-            self.gvr,
-            self.key_rules.checked_key(*named_by(obj)),
-            obj,
-            field_manager=field_manager,
-            force=force,
-            subresource=subresource,
-            wait=wait,
-        )
-        return waited(until_written(self, asked))
-
-    def delete(
-        self,
-        name: str,
-        namespace: str | None = None,
-        *,
-        propagation: str | None = None,
-        uid: str | None = None,
-        wait: Wait = False,
-    ) -> Object:
-        """Delete an object; returns the server's Status, or the object if finalizers keep it.
-
-        ``propagation`` is Background, Foreground or Orphan; with ``uid`` only the object that has
-        it is deleted. ``wait`` waits until it is gone from the cache, also if that has yet to see
-        it come; WaitTimeoutError names the finalizers that keep it.
-        """
-        key = self.key_rules.checked_key(name, namespace)
-        asked = deleting(key, propagation=propagation, uid=uid, wait=wait)
+    def _write(self, asked: Write) -> Object:
         return waited(until_written(self, asked))
 
     # -- looking again ---------------------------------------------------------------------

@@ -324,10 +324,15 @@ _MEANT: Final = ResourceOptions(
 
 def options_from(given: Mapping[str, Any]) -> ResourceOptions:
     """The options that were given by name; TypeError names one that does not exist."""
-    known = [each.name for each in fields(ResourceOptions)]
-    for name in given:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            raise TypeError(f"no option {name!r}: a resource has {', '.join(known)}{meant}")
+    check_known("a resource", given, [each.name for each in fields(ResourceOptions)])
     return ResourceOptions(**given)
+
+
+def check_known(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """TypeError names an option that does not exist, and the one that was perhaps meant."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise TypeError(f"no option {name!r}: {what} has {', '.join(names)}{meant}")

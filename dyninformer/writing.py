@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from dyninformer.checked import checked_flag, checked_name, checked_text
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 Patch: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Wait: TypeAlias = bool | float
+W = TypeVar("W")
+"""What a write gives: the object, or what is awaited for it."""
 Query: TypeAlias = tuple[tuple[str, str], ...]
 
 FIELD_MANAGER: Final = "dyninformer"
@@ -77,6 +80,103 @@ class Write:
         if self.subresource:
             parts.append(self.subresource)
         return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+class Writes(ABC, Generic[W]):
+    """The writes of single objects: what is asked for is checked at once, and then made.
+
+    In a thread a write returns the object; in an event loop it is awaited, and the request made on
+    a thread, so that one that is cancelled may have been made. To ``wait`` costs no thread there.
+    """
+
+    gvr: GroupVersionResource
+
+    def patch(
+        self,
+        name: str,
+        namespace: str | None,
+        patch: Patch,
+        *,
+        field_manager: str | None = None,
+        wait: Wait = False,
+    ) -> W:
+        """Change an object, and return it as it then is.
+
+        A dict is merged into the object, and None in it removes what it stands for; a list has the
+        operations of a JSON patch. ``wait`` waits until the cache has seen it: True at most 30 s,
+        a number so many seconds; WaitTimeoutError if it has not, although it is written. An object
+        that the informer's selectors leave out is not waited for. Refusals are `ForbiddenError`,
+        `ObjectNotFoundError`, `ConflictError`, `InvalidError`, or another `WriteError`.
+        """
+        key = self._key_of(name, namespace)
+        asked = patching(key, patch, field_manager=field_manager, subresource="", wait=wait)
+        return self._write(asked)
+
+    def patch_status(
+        self,
+        name: str,
+        namespace: str | None,
+        patch: Patch,
+        *,
+        field_manager: str | None = None,
+        wait: Wait = False,
+    ) -> W:
+        """`patch` of the status subresource: ``{"status": {...}}``."""
+        key = self._key_of(name, namespace)
+        asked = patching(key, patch, field_manager=field_manager, subresource="status", wait=wait)
+        return self._write(asked)
+
+    def apply(
+        self,
+        obj: Mapping[str, object],
+        *,
+        field_manager: str = FIELD_MANAGER,
+        force: bool = False,
+        subresource: str = "",
+        wait: Wait = False,
+    ) -> W:
+        """Have an object be as given: a server-side apply, which creates it if it is not there.
+
+        ``obj`` has what ``field_manager`` wants to decide on. A field that another manager owns is
+        a `ConflictError` that names it; ``force`` takes it over. ``wait`` is that of `patch`.
+        """
+        asked = applying(
+            self.gvr,
+            self._key_of(*named_by(obj)),
+            obj,
+            field_manager=field_manager,
+            force=force,
+            subresource=subresource,
+            wait=wait,
+        )
+        return self._write(asked)
+
+    def delete(
+        self,
+        name: str,
+        namespace: str | None = None,
+        *,
+        propagation: str | None = None,
+        uid: str | None = None,
+        wait: Wait = False,
+    ) -> W:
+        """Delete an object; returns the server's Status, or the object if finalizers keep it.
+
+        ``propagation`` is Background, Foreground or Orphan; with ``uid`` only the object that has
+        it is deleted. ``wait`` waits until it is gone from the cache, also if that has yet to see
+        it come; WaitTimeoutError names the finalizers that keep it.
+        """
+        key = self._key_of(name, namespace)
+        asked = deleting(key, propagation=propagation, uid=uid, wait=wait)
+        return self._write(asked)
+
+    @abstractmethod
+    def _key_of(self, name: str, namespace: str | None) -> Key:
+        """The key of an object, checked as reads check it."""
+
+    @abstractmethod
+    def _write(self, asked: Write) -> W:
+        """Make a write, and wait for the cache if that is asked for."""
 
 
 def patching(

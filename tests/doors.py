@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
+from dyninformer.writing import Writes
 from tests.public_names import NOT_FOR_IMPORT, named, on_the_reference_page, public_names
 
 
@@ -50,7 +51,10 @@ def doors(*packages: str) -> Iterator[str]:
 
 
 def _methods(kind: type) -> Iterator[str]:
-    for attribute, value in vars(kind).items():
+    # Other bases are public, and have doors of their own.
+    for attribute, value in (
+        {**vars(Writes), **vars(kind)} if issubclass(kind, Writes) else vars(kind)
+    ).items():
         method = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if attribute.startswith("_") or not inspect.isfunction(method):
             continue

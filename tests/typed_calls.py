@@ -21,6 +21,7 @@ from dyninformer import (
     OpenInformer,
     ResourceOptions,
     ResourceOptionsDict,
+    aio,
     compound,
     jsonpath_index,
     open_informer,
@@ -116,6 +117,30 @@ def options_of_another_type(factory: DynamicSharedInformerFactory) -> None:
     open_informer("pods", indexers=[".spec.nodeName"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     open_informer(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     open_informer("pods", namespaces=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def handlers(factory: DynamicSharedInformerFactory) -> None:
+    """The callbacks and options of a handler."""
+    informer = factory.for_resource(PODS).informer
+    informer.add_event_handler(
+        on_add=print, on_update=lambda old, new: None, when_changed=".spec", resync=60, name="mine"
+    )
+    informer.add_event_handler(object(), coalesce=True)
+    informer.add_event_handler(on_updated=print)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    informer.add_event_handler(on_event=by_image)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    informer.add_event_handler(resync="60")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+async def in_a_loop(informer: aio.SharedIndexInformer) -> None:
+    """The same, and the same writes, awaited."""
+
+    async def told(event: Event) -> None: ...
+
+    informer.add_event_handler(on_event=told, coalesce=True)
+    informer.add_event_handler(on_updated=print)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    changed: dict[str, Any] = await informer.patch("web", "prod", {"spec": {}}, wait=True)
+    await informer.apply(changed, force=True, field_manager="mine")
+    await informer.delete("web", "prod", uids="1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 def freshness(factory: DynamicSharedInformerFactory) -> datetime | None:

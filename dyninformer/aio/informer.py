@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakSet, WeakValueDictionary
 
 from dyninformer import factory, informer
 from dyninformer.aio.blocking import BlockingCalls
-from dyninformer.aio.handlers import HandlerTask, OnEvent, OnObject, OnUpdate, Registration
+from dyninformer.aio.handlers import HandlerTask, Registration
 from dyninformer.aio.loops import Loop, carry_out, running
 from dyninformer.aio.stream import EventStream
 from dyninformer.checked import check_function, checked
-from dyninformer.delivery.handlers import Filter, Handler, Paths
+from dyninformer.delivery.handlers import Handler, HandlerOptions
 from dyninformer.delivery.handlers import Registration as CoreRegistration
 from dyninformer.delivery.stream import checked_idle_timeout
 from dyninformer.delivery.worker import Telling
@@ -22,23 +22,11 @@ from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister
 from dyninformer.options import IndexFunction, ResourceOptions, Transform
 from dyninformer.resource import GroupVersionResource
-from dyninformer.types import Object
+from dyninformer.types import Key, Object
 from dyninformer.waiting import Condition, Written
 from dyninformer.watching.audit import AuditReport
 from dyninformer.watching.status import InformerStatus
-from dyninformer.writing import (
-    FIELD_MANAGER,
-    Patch,
-    Wait,
-    Write,
-    applying,
-    deleting,
-    named_by,
-    patching,
-    send,
-    until_held,
-    until_possible,
-)
+from dyninformer.writing import Write, Writes, send, until_held, until_possible
 
 if TYPE_CHECKING:
     from dyninformer.aio.work import WorkQueue
@@ -90,7 +78,7 @@ class Shell:
         return found
 
 
-class SharedIndexInformer:
+class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]]):
     """Keeps one collection in memory, and tells handlers what changes, in an event loop.
 
     It is `dyninformer.SharedIndexInformer`, on the same threads: what waits there is awaited
@@ -127,19 +115,7 @@ class SharedIndexInformer:
     # -- handlers ------------------------------------------------------------------------
 
     def add_event_handler(
-        self,
-        handler: object = None,
-        *,
-        on_add: OnObject | None = None,
-        on_update: OnUpdate | None = None,
-        on_delete: OnObject | None = None,
-        on_event: OnEvent | None = None,
-        filter: Filter | None = None,
-        when_changed: Paths | None = None,
-        resync: float | None = None,
-        coalesce: bool = False,
-        max_backlog: int | None = None,
-        name: str | None = None,
+        self, handler: object = None, **options: Unpack[HandlerOptions]
     ) -> Registration:
         """Have callbacks called with each object that is held, then with each change (S8, S9).
 
@@ -147,20 +123,7 @@ class SharedIndexInformer:
         time and in order, and awaits each before the next. A plain one must not block, nor may
         ``filter``. The rest is as in `dyninformer.SharedIndexInformer.add_event_handler`.
         """
-        handled = Handler(
-            handler,
-            on_add=on_add,
-            on_update=on_update,
-            on_delete=on_delete,
-            on_event=on_event,
-            filter=filter,
-            when_changed=when_changed,
-            resync=resync,
-            coalesce=coalesce,
-            max_backlog=max_backlog,
-            name=name,
-            coroutines=True,
-        )
+        handled = Handler(handler, coroutines=True, **options)
         return Registration(self._shell.add(self._core, handled, running()))
 
     def add_event_handler_with_resync_period(self, handler: object, period: float) -> Registration:
@@ -292,79 +255,8 @@ class SharedIndexInformer:
 
     # -- writes --------------------------------------------------------------------------
 
-    async def patch(
-        self,
-        name: str,
-        namespace: str | None,
-        patch: Patch,
-        *,
-        field_manager: str | None = None,
-        wait: Wait = False,
-    ) -> Object:
-        """Change an object, and return it as it then is.
-
-        See `dyninformer.SharedIndexInformer.patch`. The request is made on a thread; cancelled, it
-        may have been made. ``wait`` costs no thread.
-        """
-        key = self._core.key_rules.checked_key(name, namespace)
-        return await self._write(
-            patching(key, patch, field_manager=field_manager, subresource="", wait=wait)
-        )
-
-    async def patch_status(
-        self,
-        name: str,
-        namespace: str | None,
-        patch: Patch,
-        *,
-        field_manager: str | None = None,
-        wait: Wait = False,
-    ) -> Object:
-        """`patch` of the status subresource: ``{"status": {...}}``."""
-        key = self._core.key_rules.checked_key(name, namespace)
-        return await self._write(
-            patching(key, patch, field_manager=field_manager, subresource="status", wait=wait)
-        )
-
-    async def apply(
-        self,
-        obj: Mapping[str, object],
-        *,
-        field_manager: str = FIELD_MANAGER,
-        force: bool = False,
-        subresource: str = "",
-        wait: Wait = False,
-    ) -> Object:
-        """Have an object be as given, by a server-side apply.
-
-        See `dyninformer.SharedIndexInformer.apply`, and `patch` for what is awaited.
-        """
-        asked = applying(
-            self.gvr,
-            self._core.key_rules.checked_key(*named_by(obj)),
-            obj,
-            field_manager=field_manager,
-            force=force,
-            subresource=subresource,
-            wait=wait,
-        )
-        return await self._write(asked)
-
-    async def delete(
-        self,
-        name: str,
-        namespace: str | None = None,
-        *,
-        propagation: str | None = None,
-        uid: str | None = None,
-        wait: Wait = False,
-    ) -> Object:
-        """Delete an object; returns the server's Status, or the object if finalizers keep it.
-
-        See `dyninformer.SharedIndexInformer.delete`, and `patch` for what is awaited.
-        """
-        key = self._core.key_rules.checked_key(name, namespace)
-        return await self._write(deleting(key, propagation=propagation, uid=uid, wait=wait))
+    def _key_of(self, name: str, namespace: str | None) -> Key:
+        return self._core.key_rules.checked_key(name, namespace)
 
     async def _write(self, asked: Write) -> Object:
         await carry_out(until_possible(self._core, asked))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from dyninformer.checked import check_takes, checked_name, wrong
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.delivery.queue import HandlerQueue, Step
 from dyninformer.jsonpath import JSONPath, Projection
-from dyninformer.options import check_merging, checked_resync
+from dyninformer.options import check_known, check_merging, checked_resync
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec, read
 from dyninformer.store.decide import Delta
@@ -37,48 +37,75 @@ CALLBACKS: Final = ("on_add", "on_update", "on_delete", "on_event")
 _ARGUMENTS: Final = {"on_update": ("old", "new"), "on_event": ("event",)}
 
 
-class Handler:
-    """The callbacks of one handler, and which events they are for, checked.
+class HandlerOptions(TypedDict, total=False):
+    """The callbacks and options of a handler by name, for type checkers.
 
-    The options are those of ``SharedIndexInformer.add_event_handler``.
+    ``add_event_handler`` takes them, here and in `dyninformer.aio`, where the callbacks may be
+    coroutine functions; so can a function of yours.
+
+    >>> from typing import Unpack
+    >>> from dyninformer import HandlerOptions, SharedIndexInformer, open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> def tell(informer: SharedIndexInformer, **options: Unpack[HandlerOptions]) -> str:
+    ...     return informer.add_event_handler(**options, coalesce=True).name
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     tell(namespaces.informer, on_delete=print)
+    'print'
     """
+
+    on_add: OnObject | None
+    """``on_add(obj)``: an object is new to the handler."""
+    on_update: OnUpdate | None
+    """``on_update(old, new)``: an object has changed, or is told again by a resync."""
+    on_delete: OnObject | None
+    """``on_delete(obj)``: an object is gone; this is its last known state."""
+    on_event: OnEvent | None
+    """``on_event(event)``: any of these."""
+    filter: Filter | None
+    """``filter(obj)`` chooses objects: an update that enters is an addition, one that leaves a
+    deletion."""
+    when_changed: Paths | None
+    """A path, or several: updates are heard only where one of their values changes."""
+    resync: float | None
+    """The period, in seconds, at which all objects are told again; 0 is never."""
+    coalesce: bool
+    """Merge the events of one object that are not yet told."""
+    max_backlog: int | None
+    """Do so only once more than so many wait, until the handler has caught up; 0 is never."""
+    name: str | None
+    """What logs and metrics call it. The same name again replaces the handler."""
+
+
+class Handler:
+    """The callbacks of one handler, and which events they are for, checked."""
 
     def __init__(
         self,
         handler: object = None,
         *,
-        on_add: OnObject | None = None,
-        on_update: OnUpdate | None = None,
-        on_delete: OnObject | None = None,
-        on_event: OnEvent | None = None,
-        filter: Filter | None = None,
-        when_changed: Paths | None = None,
-        resync: float | None = None,
-        coalesce: bool = False,
-        max_backlog: int | None = None,
-        name: str | None = None,
         coroutines: bool = False,
+        **options: Unpack[HandlerOptions],
     ) -> None:
         """``coroutines`` are allowed where what tells the handler awaits them."""
-        given = {
-            "on_add": on_add,
-            "on_update": on_update,
-            "on_delete": on_delete,
-            "on_event": on_event,
-        }
+        check_known("a handler", options, HandlerOptions.__annotations__)
+        given = {each: options.get(each) for each in CALLBACKS}
+        chooses = options.get("filter")
+        when_changed, resync = options.get("when_changed"), options.get("resync")
+        coalesce, max_backlog = options.get("coalesce", False), options.get("max_backlog")
+        name = options.get("name")
         chosen = _callbacks(handler, given, coroutines)
         self.on_add: OnObject | None = chosen["on_add"]
         self.on_update: OnUpdate | None = chosen["on_update"]
         self.on_delete: OnObject | None = chosen["on_delete"]
         self.on_event: OnEvent | None = chosen["on_event"]
-        if filter is not None:
-            if coroutines and inspect.iscoroutinefunction(filter):
+        if chooses is not None:
+            if coroutines and inspect.iscoroutinefunction(chooses):
                 raise TypeError("filter is a coroutine function: give a plain one, called at once")
-            _check_callback("filter", filter)
+            _check_callback("filter", chooses)
         check_merging(coalesce, max_backlog)
         if name is not None:
             checked_name("name", name, "a name for the handler, which logs show")
-        self._filter = filter
+        self._filter = chooses
         self._projection = None if when_changed is None else _projection(when_changed)
         self._resync = None if resync is None else checked_resync(resync)
         if resync and self._projection is not None:
@@ -92,7 +119,7 @@ class Handler:
         self.given_name = name
         """A handler of the same given name is replaced."""
         self.name = name or _name_of(handler, chosen)
-        self._selective = filter is not None or self._projection is not None
+        self._selective = chooses is not None or self._projection is not None
         # It hears every update, and gets the two objects alone.
         self._takes_pairs = not self._selective and self.on_event is None
 

@@ -9,10 +9,10 @@ A name is looked up on first use: what only measures JSON bytes needs no paths.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dyninformer.errors import JSONPathError, JSONPathWarning
+from dyninformer.first_use import on_first_use
 
 if TYPE_CHECKING:
     from dyninformer.jsonpath.comparisons import PathCondition
@@ -41,13 +41,7 @@ _HOMES = {
     "jsonpath_index": "indexing",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = on_first_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -293,9 +293,7 @@ class PartialReader:
             pass
         found = self._projection.rows(data)
         head = tuple([values[0] if values else None for values in found[:_HEAD_SIZE]])
-        return head, [
-            tuple(values_of(found[start:end])) for values_of, start, end in self._indexes
-        ]
+        return head, [tuple(values_of(found[start:end])) for values_of, start, end in self._indexes]
 
     def read_accepted(self, data: bytes) -> tuple[Head, IndexRow]:
         """The same for an object that was read before: however deep it is, it can be again."""

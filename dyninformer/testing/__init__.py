@@ -16,8 +16,9 @@ project that has it installed, and that must cost nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dyninformer.first_use import on_first_use
 
 if TYPE_CHECKING:
     from dyninformer.testing.api.access import Access, Rule, User
@@ -66,13 +67,7 @@ _HOMES = {
     "User": "api.access",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = on_first_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -33,6 +33,12 @@ class Methods:
         self.calls.append(("delete", obj["spec"]))
 
 
+def test_an_option_that_does_not_exist_is_named_with_the_likely_one() -> None:
+    """For those who run no type checker."""
+    with pytest.raises(TypeError, match=r"no option 'on_updated': .*did you mean on_update\?"):
+        Handler(on_updated=print)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
 def test_each_type_has_its_callback(harness: Harness) -> None:
     """on_add(obj), on_update(old, new), on_delete(obj)."""
     handler = Methods()
