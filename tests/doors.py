@@ -47,17 +47,15 @@ def doors(*packages: str) -> Iterator[str]:
             yield name
         for kind in thing.__mro__:
             if kind.__module__.startswith("dyninformer."):
-                yield from _methods(kind)
+                # The writes are each informer's own: that base is nobody's to call.
+                yield from _methods(kind, name if kind is Writes else kind.__name__)
 
 
-def _methods(kind: type) -> Iterator[str]:
-    # Other bases are public, and have doors of their own.
-    for attribute, value in (
-        {**vars(Writes), **vars(kind)} if issubclass(kind, Writes) else vars(kind)
-    ).items():
+def _methods(kind: type, name: str) -> Iterator[str]:
+    for attribute, value in vars(kind).items():
         method = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if attribute.startswith("_") or not inspect.isfunction(method):
             continue
         parameters = len(inspect.signature(method).parameters)
         if parameters > 1 and NOT_FOR_IMPORT not in (method.__doc__ or ""):
-            yield f"{kind.__name__}.{attribute}"
+            yield f"{name}.{attribute}"
