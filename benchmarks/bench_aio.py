@@ -106,18 +106,20 @@ async def measure(server: Server, waits: int, rate: int, seconds: float) -> None
         last.cancel()
         await asyncio.wait([last])
         one = time.perf_counter() - begun
-        begun = time.perf_counter()
+        begun, own = time.perf_counter(), time.thread_time()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        cancelled = time.perf_counter() - begun
+        cancelled, own = time.perf_counter() - begun, time.thread_time() - own
         while counter.handled < total:
             await asyncio.sleep(0.01)
         begun = time.perf_counter()
     ended = time.perf_counter() - begun
     print(shown(f"beside {waits:,} waits and {total / took:,.0f} events/s", found))
+    print(f"\n{rate:,} were offered; as many were taken as the process had CPU for.")
     print(f"\n| | ms |\n|---|--:|\n| a wait is cancelled | {one * 1000:.1f} |")
-    print(f"| {waits:,} others are | {cancelled * 1000:.0f} |")
+    print(f"| {waits:,} others are, together | {cancelled * 1000:.0f} |")
+    print(f"| CPU of the loop's thread for these | {own * 1000:.0f} |")
     print(f"| the factory is left | {ended * 1000:.0f} |")
     print(f"\nCPU for each event, all of it: {cpu / total * 1e6:.0f} µs.")
     print(f"Threads for the waits, the stream and the handler: {max(0, threads - 1)}.")

@@ -48,11 +48,15 @@ def until_met(
             informer.reflectors.ring()
             watch.bell.ring()
 
+        def news_or_due() -> bool:
+            return watch.has_news() or check.is_due()
+
         check = KeyCheck(informer.key_rules, watch.key, _HOW, answered)
         yield from _until_synced(informer, deadline, check, f"waiting for {watch.key}")
         yield Pause(watch.bell, lambda: not check.asking, deadline)
         while True:
-            check.look()
+            if not check.known:
+                check.look()
             event = watch.take()
             obj = informer.store.get_by_key(watch.key)
             if met(obj):
@@ -60,9 +64,10 @@ def until_met(
             if event is not None and event.recreated and met(None):
                 return event.old or {}  # deleted, and there is another one by now
             last = obj or last
-            yield Pause(
-                watch.bell, lambda: watch.has_news() or check.is_due(), check.before(deadline)
-            )
+            if check.known:
+                yield Pause(watch.bell, watch.has_news, deadline)
+            else:
+                yield Pause(watch.bell, news_or_due, check.before(deadline))
             if watch.closed or (deadline.over and not watch.has_news()):
                 informer.key_rules.check(watch.key, _HOW)
                 raise _not_met(informer, watch.key, condition, last, met.found(obj))
