@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import re
 from collections.abc import Callable
@@ -214,9 +215,14 @@ app.callback()(_global)
 
 
 def main() -> None:
-    """Run the command line."""
-    if not completion.answered():
-        app()
+    """Run the command line, to the end of the process."""
+    try:
+        if not completion.answered():
+            app()
+    finally:
+        # All memory goes with the process. Without this the interpreter looks for cycles in it
+        # first, which takes an eighth of the CPU of `get` of 2,000 objects.
+        gc.freeze()
 
 
 if __name__ == "__main__":

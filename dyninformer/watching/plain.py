@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.request import getproxies
 
 from dyninformer import __version__
 
@@ -58,7 +57,7 @@ def plain_configuration(
 
     What is wrong with a file is found out there too, and said in its words.
     """
-    known = _CLUSTER.issuperset(cluster) and _USER.issuperset(user) and not getproxies()
+    known = _CLUSTER.issuperset(cluster) and _USER.issuperset(user) and not _proxies()
     server, token = cluster.get("server"), user.get("token")
     if not known or not isinstance(server, str) or not isinstance(token, str | None):
         return None
@@ -74,6 +73,16 @@ def plain_configuration(
     except (OSError, ValueError, TypeError):  # ssl's errors are OSErrors
         return None
     return PlainConfiguration(host, token or "", context, str(cluster.get("tls-server-name") or ""))
+
+
+def _proxies() -> bool:
+    """A proxy is configured. What reads them is imported only where there may be some."""
+    named = any(name.lower().endswith("_proxy") for name in os.environ)
+    if not named and sys.platform not in ("darwin", "win32"):  # these have settings of their own
+        return False
+    from urllib.request import getproxies  # noqa: PLC0415 - see above
+
+    return bool(getproxies())
 
 
 def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: str) -> ssl.SSLContext:
