@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -112,14 +114,21 @@ def test_s35_a_server_that_answers_no_question_is_not_fresh(
 ) -> None:
     """Though its stream is open; what it says instead is told."""
     found = running()
+
+    def told() -> bool:
+        """What is said as soon as the server has answered."""
+        with pytest.raises(StaleCacheError) as error:
+            found.informer.wait_fresh(timeout=0.2)
+        return re.search(r"cannot list widgets.v1.ex.io.*: forbidden", str(error.value)) is not None
+
     with faults.add(HttpStatus(403), verb="list"):
-        with pytest.raises(StaleCacheError, match=r"cannot list widgets.v1.ex.io.*: forbidden"):
-            found.informer.wait_fresh(timeout=0.6)
+        until(told, PATIENCE)
         assert found.informer.status().live
         # What happens is heard all the same.
         stale = threading.Thread(target=found.informer.wait_fresh, args=(0, PATIENCE))
         stale.start()
-        until(lambda: (widgets.fill(f"w{len(found.lister)}"), not stale.is_alive())[1], PATIENCE)
+        names = map("w{}".format, itertools.count())
+        until(lambda: (widgets.fill(next(names)), not stale.is_alive())[1], PATIENCE)
 
 
 @on_embedded
