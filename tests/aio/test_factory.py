@@ -95,7 +95,7 @@ def test_what_cannot_be_opened_says_why_and_leaves_nothing(server: ApiServer, ru
 
     async def main() -> None:
         with pytest.raises(CacheSyncError, match="forbidden"):
-            async with aio.open_informer(MAPS, client=server.client(), timeout=0.3):
+            async with aio.open_informer(MAPS, client=server.client(), timeout=PATIENCE):
                 pass
 
     try:

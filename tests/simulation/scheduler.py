@@ -477,6 +477,8 @@ def simulated(scheduler: Scheduler, seed: object) -> Iterator[None]:
             | {"RLock": partial(SimulatedRLock, scheduler), "Thread": thread}
             | {"current_thread": lambda: scheduler.current.thread}
             | {"get_ident": lambda: id(scheduler.current)}
+            # There are no signals: no thread looks up for one, so who waits for ever is noticed.
+            | {"main_thread": lambda: None}
         ),
         "_thread": SimpleNamespace(**{**vars(_thread), "start_new_thread": start_new_thread}),
         "time": SimpleNamespace(
