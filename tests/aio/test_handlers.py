@@ -159,7 +159,7 @@ def test_s20_what_waits_for_a_coroutine_has_a_bound(server: ApiServer, run: Run)
 
     async def main() -> None:
         heard: list[str] = []
-        gate = asyncio.Event()
+        gate = anyio.Event()
 
         async def note(event: Event) -> None:
             heard.append(event.object["data"]["x"])
