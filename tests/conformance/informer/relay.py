@@ -35,9 +35,10 @@ class Relay:
     def __init__(self, url: str, listener: socket.socket | None = None) -> None:
         self._target = urlsplit(url)
         self._listener = listener or socket.create_server(("127.0.0.1", 0), backlog=256)
-        self._lock = threading.Lock()  # guards _open, _forgotten, _away, _threads
+        self._lock = threading.Lock()  # guards the three sets, _away, _threads
         self._open: set[socket.socket] = set()
         self._forgotten: set[socket.socket] = set()
+        self._resetting: set[socket.socket] = set()
         self._away = 0
         self.turned_away = 0
         """Connections that were reset as soon as they came."""
@@ -56,6 +57,7 @@ class Relay:
     def reset(self) -> None:
         """Reset every open connection, on both sides."""
         with self._lock:
+            self._resetting |= self._open
             for each in self._open:
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
                 try:
@@ -217,10 +219,12 @@ class Relay:
             pass
         finally:
             with self._lock:
-                self._open.discard(source)
-                self._forgotten.discard(source)
+                ends = source not in self._resetting
+                for each in self._open, self._forgotten, self._resetting:
+                    each.discard(source)
             with suppress(OSError):
-                sink.shutdown(socket.SHUT_WR)
+                if ends:  # else an orderly end would come before the reset
+                    sink.shutdown(socket.SHUT_WR)
             source.close()
 
 
