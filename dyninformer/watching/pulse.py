@@ -93,7 +93,12 @@ class Pulse:
         """
         wake = [_waits(each, now) and (self.away or each.broke) for each in seen]
         spread = min(_LONGEST_SPREAD, sum(wake) / _AT_ONCE_PER_SECOND)
-        return [now + random.uniform(0, spread) if each else None for each in wake]
+        # Those that try again soon do so as they would, but for their failures.
+        soon = [each.waits_until if self.away else None for each in seen]
+        return [
+            now + random.uniform(0, spread) if woken else at
+            for woken, at in zip(wake, soon, strict=True)
+        ]
 
     # -- heartbeats ------------------------------------------------------------------------
 
