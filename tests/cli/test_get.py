@@ -86,6 +86,18 @@ def test_a_table_has_the_columns_that_the_crd_declares(run_either: Run) -> None:
     assert "ISSUER" in cells(wide.stdout)[0]
 
 
+@pytest.mark.parametrize("names", [[], ["shop"]])
+def test_what_is_shown_is_never_old(server: ApiServer, run: Run, names: list[str]) -> None:
+    """No version is asked for: what has one may be answered from before it."""
+    before = len(server.requests)
+    assert run("get", "cert", *names, "-n", "prod").exit_code == 0
+    asked = [each for each in server.requests[before:] if "certificates" in each.path]
+    assert asked
+    for each in asked:
+        assert not each.param("resourceVersion")
+        assert not each.param("resourceVersionMatch")
+
+
 def test_objects_of_two_namespaces_are_told_apart_whatever_comes_before_them(run: Run) -> None:
     """Also behind a resource that has no namespaces."""
     result = run("get", "namespaces,certificates", "-n", "default,prod")
