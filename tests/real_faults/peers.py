@@ -224,7 +224,7 @@ def dead_streams(server: ControlPlane, stack: ExitStack, patience: float) -> dic
 def swallowed(server: ControlPlane, stack: ExitStack, patience: float) -> dict[str, float]:
     """A DELETE and an UPDATE are left out of watches, and later events are told."""
     lost = {("DELETED", "w2"), ("MODIFIED", "w1")}
-    proxy = LossyProxy(server.url, server.ca, lambda *event: event in lost)
+    proxy = LossyProxy(server.url, server.ca, lambda *event: event in lost, server.token)
     stack.callback(proxy.close)
     stage = Stage(server, proxy.url, stack)
     stage.change(1)

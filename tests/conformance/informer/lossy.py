@@ -16,10 +16,11 @@ Wanted: TypeAlias = Callable[[str, str], bool]
 class LossyProxy:
     """Passes requests on to one server; of watches what ``is_lost(type, name)`` is left out.
 
-    It speaks plain HTTP with its clients, and shows the server their credentials.
+    It speaks plain HTTP with its clients, and shows the server their credentials, or, of clients
+    that show none without TLS, the token that is given.
     """
 
-    def __init__(self, url: str, ca: Any, is_lost: Wanted) -> None:
+    def __init__(self, url: str, ca: Any, is_lost: Wanted, token: str = "") -> None:
         pool = urllib3.PoolManager(maxsize=20, ca_certs=None if ca is None else str(ca))
         self.lost: list[tuple[str, str]] = []
         """What was left out: type and name."""
@@ -32,6 +33,8 @@ class LossyProxy:
                     for name in ("Authorization", "Accept")
                     if self.headers[name]
                 }
+                if token:
+                    headers.setdefault("Authorization", f"Bearer {token}")
                 answer = pool.request(
                     "GET", url + self.path, headers=headers, preload_content=False
                 )
