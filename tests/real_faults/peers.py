@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from kubernetes import client as official
 from kubernetes import config as official_config
@@ -103,8 +103,8 @@ class OfficialWatch:
     name = "kubernetes.watch"
 
     def __init__(self, kubeconfig: Path, stack: ExitStack) -> None:
-        api = official_config.new_client_from_config(str(kubeconfig))
-        self._api = official.CustomObjectsApi(api)
+        config: Any = official_config  # some of it has types, in some versions
+        self._api = official.CustomObjectsApi(config.new_client_from_config(str(kubeconfig)))
         self._held: State = {}
         self._over = threading.Event()
         threading.Thread(target=self._run, daemon=True).start()
@@ -116,14 +116,13 @@ class OfficialWatch:
 
     def _run(self) -> None:
         what = (WIDGETS.group, WIDGETS.version, "default", WIDGETS.resource)
-        list_them = self._api.list_namespaced_custom_object
+        list_them, watching = self._api.list_namespaced_custom_object, cast("Any", official_watch)
         while not self._over.is_set():
             try:
                 found: Any = list_them(*what)
                 self._held = versions(found["items"])
                 version = found["metadata"]["resourceVersion"]
-                watch: Any = official_watch.Watch()
-                for event in watch.stream(list_them, *what, resource_version=version):
+                for event in watching.Watch().stream(list_them, *what, resource_version=version):
                     self._take(event)
             except Exception:  # noqa: BLE001 - whatever it is, it begins again
                 self._over.wait(1)

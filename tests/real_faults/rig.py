@@ -188,15 +188,16 @@ class Rig:
         self.first = Hearing("handler")
         for hearing in (
             self.first,
-            Hearing("coalescing handler", merges=True),
-            Hearing("slow coalescing handler", merges=True, seconds=0.004),
+            Hearing("coalescing handler", coalesces=True),
+            Hearing("slow coalescing handler", coalesces=True, seconds=0.004),
+            Hearing("slow handler with a bound", backlog=50, seconds=0.004),
             Hearing("raising handler", raises=True),
         ):
             self.all.add(hearing)
         self.all.stream()
         two.add(Hearing("handler of two namespaces"))
         selected.add(Hearing("handler of selected"))
-        selected.add(Hearing("coalescing handler of selected", merges=True))
+        selected.add(Hearing("coalescing handler of selected", coalesces=True))
         selected.stream()
         paged.add(Hearing("handler of paged"))
         self.watched: list[Watching] = [

@@ -39,9 +39,16 @@ class Hearing(Replay):
     """A handler that believes what it is told, and notes what cannot be."""
 
     def __init__(
-        self, name: str, *, merges: bool = False, seconds: float = 0, raises: bool = False
+        self,
+        name: str,
+        *,
+        coalesces: bool = False,
+        backlog: int | None = None,
+        seconds: float = 0,
+        raises: bool = False,
     ) -> None:
-        super().__init__(name, merges=merges)
+        super().__init__(name, merges=coalesces or backlog is not None)
+        self.options: dict[str, Any] = {"coalesce": coalesces, "max_backlog": backlog}
         self.objections: list[str] = []
         self.registration: Any = None
         self.stored: set[tuple[str, str]] = set()
@@ -93,7 +100,7 @@ class Watched:
 
     def add(self, hearing: Hearing) -> Registration:
         """Have a handler hear what happens from here on."""
-        registration = self.informer.add_event_handler(hearing, coalesce=hearing.merges)
+        registration = self.informer.add_event_handler(hearing, **hearing.options)
         hearing.registration = registration
         self.hearing.append(hearing)
         return registration
