@@ -89,10 +89,6 @@ faults: SECONDS = 180
 faults: $(VENV)/ready ## do real faults to a real API server, SECONDS long (180), and see that nothing is lost
 	@$(BIN)/python -m tests.real_faults --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-faults: SECONDS = 180
-faults: $(VENV)/ready ## do real faults to a real API server, SECONDS long (180), and see that nothing is lost
-	@$(BIN)/python -m tests.real_faults --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
-
 soak: $(VENV)/ready ## run the tests that take minutes
 	$(BIN)/pytest -m soak --timeout 3600 $(PYTEST_ARGS)
 
