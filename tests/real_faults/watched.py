@@ -154,12 +154,6 @@ class Watched:
                 wrong.append(f"index {name} of {self.name}")
         return wrong
 
-    def repair(self) -> int:
-        """Audit it, and say how many objects were not as the server has them."""
-        report = self.informer.audit(PATIENCE)
-        assert not report.unresolved, report
-        return int(report.repaired)
-
     def close(self) -> bool:
         """End it; whether that took no longer than it may."""
         ended = self._factory.shutdown(10)
@@ -192,9 +186,6 @@ class Watching(Protocol):
 
     def wrong_indexes(self) -> list[str]:
         """Each index that is otherwise than computed anew."""
-
-    def repair(self) -> int:
-        """Audit it, and say how many objects were not as the server has them."""
 
     def close(self) -> bool:
         """End it; whether that took no longer than it may."""
@@ -258,13 +249,6 @@ class WatchedOnLoop:
     def wrong_indexes(self) -> list[str]:
         """It has none of its own."""
         return []
-
-    def repair(self) -> int:
-        """Audit it, and say how many objects were not as the server has them."""
-        asked = asyncio.run_coroutine_threadsafe(self._found.informer.audit(PATIENCE), self._loop)
-        report = asked.result(PATIENCE)
-        assert not report.unresolved, report
-        return int(report.repaired)
 
     def close(self) -> bool:
         """End it; whether that took no longer than it may."""
