@@ -429,8 +429,8 @@ def _store() -> Iterable[Bug]:
     )
     yield _RELIST.bug(
         "what is taken back from a new state stays in its indexes",
-        "                index.replace(key, values, [])",
-        "                index.replace(key, [], [])",
+        "                index.replace(key, values, ())",
+        "                index.replace(key, (), ())",
     )
     yield _RELIST.bug(
         "a relist's updates are not written",
@@ -756,8 +756,8 @@ def _resources() -> Iterable[Bug]:
     )
     yield _LOOKUP.bug(
         "a resource that came meanwhile is unknown for minutes",
-        "catalog = self._catalog(MISS_KEPT)",
-        "catalog = self._catalog(KEPT)",
+        "catalog = self._catalog(MISS_KEPT, deadline)",
+        "catalog = self._catalog(KEPT, deadline)",
     )
     yield _LOOKUP.bug(
         "what was invalidated is believed", "kept.epoch == epoch and self._clock()", "self._clock()"
