@@ -15,7 +15,7 @@ PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer te
 NEWEST_PYTHON := .venv-3.14
 # What runs it: make newest UNDER=tests/environments/hostile
 UNDER ?=
-# What of the simulation make check runs: two minutes on two cores.
+# What of the simulation make check runs: within three minutes on two cores.
 SEEDS ?= 0-1999
 # Bugs to plant: make mutants ONLY=queue
 ONLY ?=

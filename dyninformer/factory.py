@@ -276,8 +276,12 @@ class DynamicSharedInformerFactory:
         one of this factory's own threads waits for nothing (S11).
         """
         deadline = Deadline(timeout)
-        found = self._registry.forget(self._resolve(resource))
-        return found is None or found.informer.stop(deadline.left)
+        found = self._registry.named(self._resolve(resource))
+        if found is None:
+            return True
+        found.informer.signal_stop()  # first: nobody could stop one that is forgotten (S23)
+        self._registry.forget(found)
+        return found.informer.stop(deadline.left)
 
     def follow(
         self,
@@ -630,6 +634,8 @@ class _Entry:
     """It was asked for by name: it stays until it is removed by name."""
     users: set[object] = field(default_factory=set)
     """The followers that use it."""
+    leaves: bool = False
+    """Nobody needs it any more: it is about to be stopped."""
 
 
 class Registry:
@@ -674,8 +680,9 @@ class Registry:
             entry.users.discard(user)
             if entry.kept or entry.users or self._closed:
                 return
-            del self._entries[informer.gvr]
-        informer.signal_stop()
+            entry.leaves = True
+        informer.signal_stop()  # before it is forgotten: an interrupt must not leave it running
+        self.forget(entry.generic)
 
     def known(self, gvr: GroupVersionResource) -> GenericInformer | None:
         """The informer of a resource, to be kept, if there is one that serves."""
@@ -691,11 +698,18 @@ class Registry:
         with self._lock:
             return self.known(informer.gvr) or self._add(informer, informer.options).generic
 
-    def forget(self, gvr: GroupVersionResource) -> GenericInformer | None:
-        """Take an informer out, even if it is in use; the caller has to stop it."""
+    def named(self, gvr: GroupVersionResource) -> GenericInformer | None:
+        """The informer of a resource, if it has one, which may have stopped."""
         with self._lock:
-            entry = self._entries.pop(gvr, None)
+            entry = self._entries.get(gvr)
         return None if entry is None else entry.generic
+
+    def forget(self, stopped: GenericInformer) -> None:
+        """Take an informer out, even if it is in use, unless another has taken its place."""
+        with self._lock:
+            entry = self._entries.get(stopped.gvr)
+            if entry is not None and entry.generic is stopped:
+                del self._entries[stopped.gvr]
 
     def all(self) -> GenericInformers:
         """All informers, in the order in which they were asked for."""
@@ -737,9 +751,9 @@ class Registry:
     def _current(self, gvr: GroupVersionResource) -> _Entry | None:
         """The informer that serves; a stopped one serves only once the registry is closed."""
         entry = self._entries.get(gvr)
-        if entry is not None and entry.generic.informer.is_stopped() and not self._closed:
-            return None
-        return entry
+        if entry is None or self._closed:
+            return entry
+        return None if entry.leaves or entry.generic.informer.is_stopped() else entry
 
     def _add(
         self, informer: SharedIndexInformer, used: ResourceOptions, *, kept: bool = True

@@ -540,12 +540,15 @@ class FollowedInformers:
             self._let_go(followed)
 
     def close(self) -> None:
-        """Follow nothing, for good: no handler is called after this. Waits for nobody."""
+        """Follow nothing, for good: no handler is called after this. Waits for nobody.
+
+        Idempotent: what an interrupt leaves of it the next call does (S23).
+        """
         with self._lock:
             self._closed = True
-            followed, self._followed = self._followed, {}
-        for each in followed.values():
+        for gvr, each in self.all().items():
             self._let_go(each)
+            self.drop(gvr, each)
 
     def _keep(self, gvr: GroupVersionResource, informer: SharedIndexInformer) -> bool:
         """The handler is added without the lock: that takes the informer's.

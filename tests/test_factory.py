@@ -343,6 +343,45 @@ def test_what_is_not_there_can_be_removed(factory: DynamicSharedInformerFactory)
     assert factory.remove(PODS)
 
 
+def test_s23_what_an_interrupt_leaves_of_a_removal_the_next_one_does(
+    factory: DynamicSharedInformerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No informer runs on that nobody can reach any more."""
+    pods = factory.for_resource(PODS).informer
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pods, "signal_stop", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            factory.remove(PODS)
+    assert factory.remove(PODS)
+    assert pods.is_stopped()
+    assert PODS not in factory.status()
+
+
+def test_s23_what_an_interrupt_leaves_of_a_followers_end_the_next_one_does(
+    factory: DynamicSharedInformerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What only the follower used does not run on."""
+    with factory.follow("configmaps") as follower:
+        assert follower.wait_for_sync(30)
+        (gvr,) = follower.resources()
+        (informer,) = (each.informer for each in factory._registry.all())
+
+        def interrupted() -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(informer, "signal_stop", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                follower.close()
+        follower.close()
+        assert informer.is_stopped()
+        assert gvr not in factory.status()
+
+
 # -- signal handlers ---
 
 _LIBRARY = Path(dyninformer.__file__).parent
@@ -549,8 +588,9 @@ def test_one_of_the_callers_own_stays_too(registry: Registry, runtime: Runtime) 
 
 def test_what_is_given_back_late_harms_nobody(registry: Registry) -> None:
     """It was removed meanwhile, and another one has come."""
-    old = registry.borrow(PODS, ANY, "user").informer
-    registry.forget(PODS)
+    removed = registry.borrow(PODS, ANY, "user")
+    old = removed.informer
+    registry.forget(removed)
     new = registry.borrow(PODS, ANY, "user").informer
     registry.give_back(old, "user")
     assert not new.is_stopped()

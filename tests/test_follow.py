@@ -485,6 +485,26 @@ def test_closing_ends_the_events_and_removes_what_was_brought() -> None:
         assert not cluster.callbacks
 
 
+def test_s23_what_an_interrupt_leaves_of_a_closing_the_next_one_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No informer is left behind that nobody would give back."""
+    cluster = StandInCluster(served(CERTIFICATES), served(ISSUERS))
+    with cluster.following(PATTERN) as follower:
+        until(follower.has_synced)
+        informers = [cluster.informer(CERTIFICATES), cluster.informer(ISSUERS)]
+
+        def interrupted(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(cluster, "give_back", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                follower.close()
+        follower.close()
+        assert all(each.stopped and not each.listeners() for each in informers)
+
+
 def test_what_somebody_else_uses_stays() -> None:
     """The follower gives it back, without its handler."""
     cluster = StandInCluster(served(CERTIFICATES))

@@ -427,25 +427,29 @@ class Dispatcher:
                 self._watched.pop(watch.key, None)
 
     def stop(self) -> None:
-        """Tell nothing more. Returns at once: a callback that runs goes on. Idempotent."""
+        """Tell nothing more. Returns at once: a callback that runs goes on.
+
+        Idempotent: what an interrupt leaves of it the next call does (S23).
+        """
         with self._store.lock:
-            self._stopped = True
-            ended, self._subscribers = self._subscribers, ()
-            watched, self._watched = self._watched, {}
+            self._stopped = True  # nobody comes any more
+            ended, watched = self._subscribers, tuple(self._watched.values())
             dropped = [each.queue.close() for each in ended]
             for worker in self._wanted:
                 worker.dismiss()
             self._wanted.clear()
             self._starts_due = False
-        for watches in watched.values():
+        for watches in watched:
             for watch in watches:
                 watch.end()
         for subscriber, count in zip(ended, dropped, strict=True):
-            self._end(subscriber)
+            self._end_waits(subscriber)
             if count:
                 self._metrics.count(
                     "dropped_events", self._store.gvr, count, handler=subscriber.name
                 )
+        with self._store.lock:  # not before: whom an interrupt left out must be found again
+            self._subscribers, self._watched = (), {}
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After ``stop``: wait for the callbacks that run; the names of those that still do.
@@ -579,6 +583,9 @@ class Dispatcher:
         with self._store.lock:
             subscriber.queue.close()
             self._forget(subscriber)
+        self._end_waits(subscriber)
+
+    def _end_waits(self, subscriber: _Subscriber) -> None:
         subscriber.first.end()
         if subscriber.timer is not None:
             self._timers.cancel(subscriber.timer)

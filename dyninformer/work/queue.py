@@ -408,6 +408,7 @@ class WorkQueue:
             self._given.pop(id(turn), None)
         except BaseException:  # an interrupt, or a cancellation: nothing is lost (S23)
             self._put_back(turn)
+            self._given.pop(id(turn), None)
             self._bell.ring()  # this one may have been woken for a key that is there still
             raise
         if crew is not None:
@@ -418,6 +419,7 @@ class WorkQueue:
         if self._is_cut_off() and not self._keys.closed:
             self._shut(drain=False)
         if self._holds_back():
+            self._retry_lost()  # with a lost one there, nobody would wait
             return False
         with self._lock:
             taken = self._keys.take(turn)

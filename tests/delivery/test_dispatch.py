@@ -17,12 +17,12 @@ import pytest
 from dyninformer.delivery import handlers
 from dyninformer.delivery import queue as queues
 from dyninformer.delivery.dispatch import JITTER, Timers, jittered
-from dyninformer.delivery.handlers import Registration
+from dyninformer.delivery.handlers import FirstState, Registration
 from dyninformer.delivery.queue import merged
 from dyninformer.errors import StoppedError
 from dyninformer.store.codec import read
 from dyninformer.store.decide import Delta, Deltas, InitialDeltas
-from dyninformer.threads import spawn
+from dyninformer.threads import Bell, spawn
 from tests.delivery.harness import LONG, Harness, Notes, SlowNotes, until
 
 
@@ -866,3 +866,36 @@ def test_stopped_timers_call_nothing(caplog: pytest.LogCaptureFixture) -> None:
     timers.call_later(0, fail)
     assert timers.join(LONG)
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+def test_s23_what_an_interrupt_leaves_of_a_stop_the_next_one_does(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for a handler's first state is told that it never comes, in any case."""
+    registrations = [harness.add(Notes()) for _ in range(3)]
+    bell, rung = Bell(), Rung()
+    bell.add(rung)
+    registrations[-1].ring(bell)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FirstState, "end", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            harness.dispatcher.stop()
+    assert not rung.count
+    harness.dispatcher.stop()
+    assert rung.count
+    assert not any(each.wait_for_sync(LONG) for each in registrations)
+
+
+class Rung:
+    """Counts how often it was woken."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def release(self) -> None:
+        """Once more."""
+        self.count += 1

@@ -16,6 +16,7 @@ before any line of the files that are named.
 from __future__ import annotations
 
 import _thread
+import math
 import random
 import sys
 import threading
@@ -26,7 +27,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from functools import cache, partial
 from random import Random
-from types import FrameType, ModuleType, SimpleNamespace
+from types import FrameType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final, TypeAlias
 
 from greenlet import getcurrent, greenlet
@@ -39,7 +40,10 @@ Ready: TypeAlias = Callable[[], bool]
 Trace: TypeAlias = Callable[[FrameType, str, Any], Any]
 
 _MOST_TURNS: Final = 200_000
+_MOST_POINTS: Final = 1_000_000
 """Of all threads together, while no time passes: more are a loop without an end."""
+_LONGEST: Final = 30_000.0
+"""Seconds of its clock: no run lasts half as long."""
 _SHORTEST: Final = 0.001
 _NOT_SIMULATED: Final = (
     "dyninformer.testing",
@@ -60,7 +64,9 @@ class OverError(BaseException):
 class Task:
     """A thread, as the scheduler knows it. ``ready`` is None for one that can go on."""
 
-    __slots__ = ("greenlet", "name", "ready", "thread", "until")
+    __slots__ = (
+        "fuse", "greenlet", "interrupted_at", "is_main", "name", "ready", "thread", "until",
+    )  # fmt: skip
 
     def __init__(self, name: str, thread: threading.Thread, runs: greenlet) -> None:
         self.name = name
@@ -69,6 +75,12 @@ class Task:
         self.greenlet = runs
         self.ready: Ready | None = None
         self.until: float | None = None
+        self.is_main = False
+        """Its code is told that it runs on the main thread, which alone an interrupt reaches."""
+        self.fuse = 0
+        """After so many points more an interrupt comes; 0 is never."""
+        self.interrupted_at = 0.0
+        """When it comes at the latest."""
 
 
 class Scheduler:
@@ -85,16 +97,16 @@ class Scheduler:
         """Has it done."""
         self.failures: list[BaseException] = []
         """What threads ended with."""
-        self.turns = 0
+        self.turns = self.interrupts = 0
         self.digest = 0
         """What has run so far, and when, in one number."""
         self._began = clock.now()
         self._random = Random(f"{seed} switches")
         self._switching = switching
-        self._traced = tuple(traced)
+        self.traced = tuple(traced)
         self._main = self.current = Task("user", threading.current_thread(), getcurrent())
         self._tasks = [self._main]
-        self._turns_now = 0
+        self._turns_now = self._points_now = 0
         self._stuck = ""
         self._over = self._ended = False
         self.victim = ""
@@ -109,6 +121,24 @@ class Scheduler:
     def sleep(self, seconds: float) -> None:
         """Let others run for so long."""
         self.block(_never, self.clock.now() + max(0.0, seconds))
+
+    @contextmanager
+    def interrupted(self, after: int, seconds: float) -> Iterator[None]:
+        """In the block this is the main thread, and Ctrl-C reaches it once, if it lasts so long.
+
+        That is at the so many-th of its points and waits, or in a wait, so many seconds later.
+        """
+        me = self.current
+        me.fuse, me.interrupted_at, me.is_main = after, self.clock.now() + seconds, True
+        try:
+            yield
+        finally:
+            me.fuse, me.is_main = 0, False
+
+    @property
+    def main_thread(self) -> threading.Thread | None:
+        """The one that Ctrl-C would reach; None, that does not look up for it, if none comes."""
+        return self.current.thread if self.current.is_main else None
 
     @property
     def alive(self) -> list[str]:
@@ -133,9 +163,14 @@ class Scheduler:
             if self._ended:
                 return  # what is left of the world is taken apart, by one thread
             raise OverError
-        if self._random.random() < self._switching:
-            self.current.ready = None
-            self._go_on(self.current)
+        if self.current.fuse:
+            self._burn(self.current)
+        self._perhaps_switch()
+
+    def freed(self) -> None:
+        """A lock was: another thread may go on here. Finalizers come by, which must not raise."""
+        if not self._over:
+            self.point()
 
     def block(self, ready: Ready, until: float | None = None) -> bool:
         """Wait until it is ready, or for the moment; whether it is ready."""
@@ -146,9 +181,14 @@ class Scheduler:
         me = self.current
         # No wait is so short that no time passes: the clock of a machine goes on, too.
         me.until = None if until is None else max(until, self.clock.now() + _SHORTEST)
+        if me.fuse:
+            self._burn(me)
+            me.until = min(me.until or math.inf, max(me.interrupted_at, self.clock.now()))
         me.ready = ready
         self._go_on(me)
         me.ready = me.until = None
+        if me.fuse and self.clock.now() >= me.interrupted_at:
+            self._interrupt(me)
         if me is self._main and self._stuck:
             raise StuckError(self._stuck)
         return ready()
@@ -158,7 +198,7 @@ class Scheduler:
         to_do = [target]
 
         def run(*_: object) -> None:
-            if self._traced:
+            if self.traced:
                 sys.settrace(self._trace)  # a greenlet begins without
             try:
                 to_do.pop()()  # what only this thread had is collected while it still is one
@@ -174,6 +214,24 @@ class Scheduler:
 
     # -- inside ------------------------------------------------------------------------------
 
+    def _perhaps_switch(self) -> None:
+        self._points_now += 1
+        if self._points_now > _MOST_POINTS:
+            raise StuckError(f"no end of it: {self.current.name}")
+        if self._random.random() < self._switching:
+            self.current.ready = None
+            self._go_on(self.current)
+
+    def _burn(self, me: Task) -> None:
+        me.fuse -= 1
+        if not me.fuse:
+            self._interrupt(me)
+
+    def _interrupt(self, me: Task) -> None:
+        me.fuse = 0
+        self.interrupts += 1
+        raise KeyboardInterrupt
+
     def _leave(self, task: Task) -> None:
         self._tasks.remove(task)
         if not self._over:
@@ -184,7 +242,7 @@ class Scheduler:
         chosen = self._choose()
         if chosen is not me:
             self.current = chosen
-            if self._traced:
+            if self.traced:
                 # Nothing is traced within a trace function, and this may be one: its switch must
                 # not leave the other greenlet untraced.
                 sys.call_tracing(chosen.greenlet.switch, ())
@@ -203,6 +261,9 @@ class Scheduler:
             ]
             if able:
                 return self._turn(able)
+            if now - self._began > _LONGEST:
+                self._stuck = f"no end of it: all that is left are {', '.join(self.alive)}"
+                return self._main
             moments = [task.until for task in self._tasks if task.until is not None]
             due = self.next_deadline()
             if due is not None:
@@ -212,7 +273,7 @@ class Scheduler:
                 return self._main
             # What is due already and was not done needs a moment more.
             self.clock.advance(max(_SHORTEST, min(moments) - now))
-            self._turns_now = 0
+            self._turns_now = self._points_now = 0
             self.run_due()
 
     def _turn(self, able: list[Task]) -> Task:
@@ -236,7 +297,7 @@ class Scheduler:
     @contextmanager
     def tracing(self) -> Iterator[None]:
         """In the block, a switch may come before any line of the files that are `traced`."""
-        if not self._traced:
+        if not self.traced:
             yield
             return
         before = sys.gettrace()
@@ -248,12 +309,12 @@ class Scheduler:
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> Trace | None:
         del event, argument
-        return self._line if frame.f_code.co_filename.endswith(self._traced) else None
+        return self._line if frame.f_code.co_filename.endswith(self.traced) else None
 
     def _line(self, frame: FrameType, event: str, argument: object) -> Trace:
         del frame, argument
         if event == "line" and not self._over:
-            self.point()
+            self._perhaps_switch()  # no interrupt: between a block and its end Python lets none in
         return self._line
 
 
@@ -288,7 +349,7 @@ class SimulatedLock:
         if not self._held:
             raise RuntimeError("release unlocked lock")
         self._held = False
-        self._scheduler.point()
+        self._scheduler.freed()
 
     def locked(self) -> bool:
         """Somebody holds it."""
@@ -335,7 +396,7 @@ class SimulatedRLock:
         self._count -= 1
         if not self._count:
             self._owner = None
-            self._scheduler.point()
+            self._scheduler.freed()
 
     def _is_free(self) -> bool:
         return self._owner is None
@@ -435,18 +496,38 @@ _REPLACED: Final[dict[str, object]] = {
 
 
 @cache
-def _places() -> tuple[tuple[ModuleType, str], ...]:
-    """Where the package has what is replaced."""
-    modules = [
+def _modules() -> tuple[ModuleType, ...]:
+    return tuple(
         module
         for name, module in sorted(sys.modules.items())
         if name.startswith("dyninformer.") and not name.startswith(_NOT_SIMULATED)
-    ]
+    )
+
+
+@cache
+def _places() -> tuple[tuple[ModuleType, str], ...]:
+    """Where the package has what is replaced."""
     return tuple(
         (module, name)
-        for module in modules
+        for module in _modules()
         for name, real in _REPLACED.items()
         if vars(module).get(name) is real
+    )
+
+
+@cache
+def _defaults() -> tuple[tuple[dict[str, Any], str, object], ...]:
+    """What the package has taken of the clock and of chance as defaults of parameters."""
+    return tuple(
+        (defaults, parameter, real)
+        for module in _modules()
+        for found in vars(module).values()
+        if isinstance(found, type)
+        for init in (vars(found).get("__init__"),)
+        if isinstance(init, FunctionType)
+        for defaults in (init.__kwdefaults__ or {},)
+        for parameter, real in list(defaults.items())
+        if real in (time.monotonic, random.random)
     )
 
 
@@ -477,8 +558,7 @@ def simulated(scheduler: Scheduler, seed: object) -> Iterator[None]:
             | {"RLock": partial(SimulatedRLock, scheduler), "Thread": thread}
             | {"current_thread": lambda: scheduler.current.thread}
             | {"get_ident": lambda: id(scheduler.current)}
-            # There are no signals: no thread looks up for one, so who waits for ever is noticed.
-            | {"main_thread": lambda: None}
+            | {"main_thread": lambda: scheduler.main_thread}
         ),
         "_thread": SimpleNamespace(**{**vars(_thread), "start_new_thread": start_new_thread}),
         "time": SimpleNamespace(
@@ -494,9 +574,11 @@ def simulated(scheduler: Scheduler, seed: object) -> Iterator[None]:
         "OwnThread": thread_class,
         "Random": lambda *_: Random(chance.random()),
     }
-    places = _places()
+    places, defaults = _places(), _defaults()
     for module, name in places:
         setattr(module, name, given[name])
+    for parameters, name, real in defaults:
+        parameters[name] = passed if real is time.monotonic else chance.random
     # Sets are walked in the order of hashes, which must not be that of addresses in memory.
     Worker.__hash__ = _by_name  # type: ignore[method-assign, assignment]
     try:
@@ -506,6 +588,8 @@ def simulated(scheduler: Scheduler, seed: object) -> Iterator[None]:
         del Worker.__hash__
         for module, name in places:
             setattr(module, name, _REPLACED[name])
+        for parameters, name, real in defaults:
+            parameters[name] = real
 
 
 def _by_name(worker: Worker) -> int:

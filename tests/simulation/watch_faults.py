@@ -104,7 +104,7 @@ class Starved(Fault):
 class OldEvents(Fault):
     """A watch begins with events from before the version that it was asked to begin at."""
 
-    seen: deque[bytes]
+    seen: deque[bytes] = field(repr=False)
     """Lines of streams of before."""
 
     def after(self, intervention: Intervention) -> None:

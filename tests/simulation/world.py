@@ -48,6 +48,9 @@ from dyninformer.watching.backoff import ALLOWANCE, PERIOD
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.status import InformerState
 from tests.conformance.shapes import crd, of_object
+from tests.simulation import following, interrupting
+from tests.simulation.following import Following
+from tests.simulation.interrupting import interrupted
 from tests.simulation.listening import Listening, Replay
 from tests.simulation.network import Asked, Network, SimulatedSource
 from tests.simulation.scheduler import Scheduler
@@ -60,6 +63,7 @@ from tests.simulation.watch_faults import (
     Replicas,
     Starved,
 )
+from tests.simulation.working import Working
 
 WIDGETS: Final = GroupVersionResource("ex.io", "v1", "widgets")
 CRD: Final = "customresourcedefinitions/widgets.ex.io"
@@ -147,6 +151,12 @@ class World:
         self._later = 0  # counts up when what was put off is dropped
         self.handlers: list[Listening] = []
         self.streams: list[Replay] = []
+        self.doubtful: list[Listening] = []
+        """Handlers that were being added when an interrupt came: they are some, or none."""
+        self.queues: list[Working] = []
+        self.following: Following | None = None
+        self.follows = not self.scheduler.traced and Random(f"{seed} follow").random() < 0.2
+        """Whether there are CRDs that come and go, and somebody who follows them."""
         self.objections: list[AssertionError] = []
         self.errors = _Errors()
         logging.getLogger("dyninformer").addHandler(self.errors)
@@ -154,6 +164,9 @@ class World:
         for _ in range(chance.randrange(1, 3)):
             self.add_handler(chance)
         self.factory.start()
+        if self.follows:
+            self.come_or_go(Random(f"{seed} first"))
+            self.follow(Random(f"{seed} follower"))
 
     def end(self) -> None:
         """Leave nothing behind."""
@@ -161,8 +174,8 @@ class World:
         logging.getLogger("dyninformer").removeHandler(self.errors)
 
     def _make_factory(self, chance: Random) -> None:
-        source = SimulatedSource(self.network)
-        self.factory = DynamicSharedInformerFactory(source)
+        self._source = SimulatedSource(self.network)
+        self.factory = DynamicSharedInformerFactory(self._source)
         indexers = {"color": ".metadata.labels.color"}
         if chance.random() < 0.5:
             indexers["n"] = ".spec.n"
@@ -179,6 +192,8 @@ class World:
 
     def _reflectors(self) -> Iterable[Reflector]:
         yield from self.informer._reflectors._reflectors
+        if self.following is not None:
+            yield from self.following.reflectors()
         yield self.informer.runtime.crds._reflector
 
     # -- time ----------------------------------------------------------------------------
@@ -197,13 +212,14 @@ class World:
             if later == self._later:
                 act(mine)
 
-        self.scheduler.spawn(f"later {self._number()}", run)
+        self.scheduler.spawn(f"later {self.number()}", run)
 
     def _run_due(self) -> None:
         self.server.run_due()
         self.network.look_again()
 
-    def _number(self) -> int:
+    def number(self) -> int:
+        """One for a name."""
         self._named += 1
         return self._named
 
@@ -257,15 +273,18 @@ class World:
             self.server.faults.add(fault, seconds=seconds)
             self.say(f"{fault} for {seconds:.1f} s")
             return
+        resource = "widgets"
         if isinstance(fault, LossyFault | OldEvents):
             verb = "watch"
+        elif self.follows and chance.random() < 0.3:
+            resource = chance.choice(list(following.KINDS))
         self.lossy = self.lossy or isinstance(fault, LossyFault)
         self.may_go_back = self.may_go_back or isinstance(fault, Stale | Replicas)
         self.server.faults.add(
-            fault, verb=verb, resource="widgets", skip=skip, times=times, seconds=seconds
+            fault, verb=verb, resource=resource, skip=skip, times=times, seconds=seconds
         )
         how = f"{seconds:.1f} s" if times is None else f"{times} requests"
-        self.say(f"{fault} of {verb}, after {skip}, for {how}")
+        self.say(f"{fault} of {verb} {resource}, after {skip}, for {how}")
 
     def _fault(self, chance: Random) -> Fault:
         lines = chance.randrange(4)
@@ -468,7 +487,7 @@ class World:
         """One that may merge, raise, take its time, or take the place of another."""
         self._stir(chance)
         name = chance.choice((None, None, "mine"))
-        number = self._number()
+        number = self.number()
         most = _MOST[number % len(_MOST)]
         mine, coalesces = Random(chance.random()), chance.random() < 0.4
         handler = Listening(
@@ -493,7 +512,7 @@ class World:
         handler.backlog = lambda: registration.backlog
         self.handlers.append(handler)
         for each in replaced:
-            self._is_over(each)
+            self.is_over(each)
         self.say(f"{handler.name} is added, coalesce={coalesces}, max_backlog={most}")
 
     def remove_handler(self, chance: Random) -> None:
@@ -503,7 +522,7 @@ class World:
             handler = chance.choice(self.handlers)
             assert handler.registration is not None
             handler.registration.remove()
-            self._is_over(handler)
+            self.is_over(handler)
             self.say(f"{handler.name} is removed")
 
     def _stir(self, chance: Random) -> None:
@@ -511,7 +530,8 @@ class World:
         if chance.random() < 0.6:
             self.write_slowly(chance)
 
-    def _is_over(self, handler: Listening) -> None:
+    def is_over(self, handler: Listening) -> None:
+        """Nothing is told to a handler any more."""
         handler.over = True
         self.handlers = [each for each in self.handlers if each is not handler]
         self.objections += handler.failures
@@ -519,7 +539,7 @@ class World:
     def open_stream(self, chance: Random) -> None:
         """Somebody iterates, merges or not, for a while or for ever."""
         self._stir(chance)
-        number, coalesces = self._number(), chance.random() < 0.4
+        number, coalesces = self.number(), chance.random() < 0.4
         most = 0 if coalesces else _MOST[number % len(_MOST)]
         replay = Replay(f"stream {number}", merges=coalesces or most > 0)
         idle = chance.choice((None, None, 5.0, 100.0))
@@ -550,7 +570,7 @@ class World:
     def add_index(self, chance: Random) -> None:
         """While events flow."""
         self._stir(chance)
-        number, informer = self._number(), self.informer
+        number, informer = self.number(), self.informer
         by_path, mine = chance.random() < 0.5, Random(chance.random())
 
         def function(obj: Object) -> list[str]:
@@ -572,7 +592,7 @@ class World:
         """Somebody waits for something, for so long and no longer."""
         handler = chance.choice(self.handlers) if self.handlers else None
         timeout, factory, informer = chance.choice((0.5, 30.0)), self.factory, self.informer
-        name, number = f"w{chance.randrange(8)}", self._number()
+        name, number = f"w{chance.randrange(8)}", self.number()
         kind = chance.choice(("handler", "factory", "object", "freshness"))
 
         def waits() -> None:
@@ -635,24 +655,28 @@ class World:
         """Reads answer whatever happens, and each with one moment's state."""
         objects = self.lister.list()
         keys = [f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in objects]
-        assert len(set(keys)) == len(keys)
+        assert len(set(keys)) == len(keys), f"a list has keys twice: {sorted(keys)}"
         color = chance.choice(_LABELS)
         for each in self.lister.by_index("color", color):
-            assert each["metadata"]["labels"]["color"] == color
+            assert each["metadata"]["labels"]["color"] == color, f"{each} is in index of {color}"
 
     def start_anew(self, chance: Random) -> None:
         """The factory is shut down, which ends all of it in time, and another is made."""
-        self._shut_down()
+        self._shut_down(chance)
         self._make_factory(chance)
         for _ in range(chance.randrange(1, 3)):
             self.add_handler(chance)
-        self.factory.start()
+        self._perhaps_interrupted(self.factory.start, chance)
+        if self.follows:
+            self.follow(chance)
 
     def ask_again(self, chance: Random) -> None:
         """The informer is removed, and asked for again (S4)."""
         lister, before = self.lister, self.informer
-        assert self.factory.remove(WIDGETS, timeout=60)
-        assert before.is_stopped()
+        self._perhaps_interrupted(lambda: self.factory.remove(WIDGETS, timeout=60), chance)
+        removed = self.factory.remove(WIDGETS, timeout=60)
+        assert before.is_stopped(), "the informer was removed, and has not stopped"
+        del removed
         lister.list()  # a stopped informer goes on answering (S19)
         self._all_over()
         self._make_informer_again(chance)
@@ -663,29 +687,93 @@ class World:
         found = self.factory.for_resource(WIDGETS, indexers=indexers, **self.options)  # type: ignore[arg-type]
         self.informer, self.lister = found.informer, found.lister
         self.add_handler(chance)
-        self.factory.start()
+        self._perhaps_interrupted(self.factory.start, chance)
 
-    def _shut_down(self) -> None:
+    def _perhaps_interrupted(self, does: Callable[[], object], chance: Random) -> None:
+        """Do it, with an interrupt in the midst of it, perhaps, and then once more."""
+        if chance.random() < 0.5:
+            interrupted(self.scheduler, chance, does, again=True)
+        else:
+            does()
+
+    def _shut_down(self, chance: Random) -> None:
         self.say("the factory is shut down")
         began = self.clock.now()
+        if chance.random() < 0.5:
+            interrupted(self.scheduler, chance, lambda: self.factory.shutdown(timeout=60))
         assert self.factory.shutdown(timeout=60), "the shutdown did not end in time"
         spent = self.clock.now() - began
         assert spent <= 21, f"the shutdown took {spent} s"  # as long as a handler stalls
         self._all_over()
+        if self.following is not None:
+            self.following.over = True
+            self.objections += self.following.objections
+            self.following = None
 
     def _all_over(self) -> None:
         for each in list(self.handlers):
-            self._is_over(each)
+            self.is_over(each)
         for stream in self.streams:
             stream.over = True
         self.streams = []
+        for each in self.doubtful:
+            self.is_over(each)
+        self.doubtful = []
+        self.queues = []
+
+    def open_queue(self, chance: Random) -> None:
+        """Somebody works on the keys that events bring."""
+        self._stir(chance)
+        name = f"queue {self.number()}"
+        queue = Working(name, self.informer, self.scheduler, Random(chance.random()))
+        self.queues.append(queue)
+        self.say(f"{name} is opened, with {queue.begin()}")
+
+    def close_queue(self, chance: Random) -> None:
+        """Nobody works on anything after this."""
+        if self.queues:
+            queue = chance.choice(self.queues)
+            self._stir(chance)
+            self.say(f"{queue.name} is closed")
+            queue.close()
+            self.objections += queue.objections
+            self.queues = [each for each in self.queues if each is not queue]
+
+    def interrupt(self, chance: Random) -> None:
+        """Ctrl-C reaches somebody."""
+        self._stir(chance)
+        interrupting.interrupt(self, chance)
+        self._stir(chance)
+
+    def come_or_go(self, chance: Random) -> None:
+        """A CRD that is followed, or perhaps its objects; and again, before anybody looks."""
+        for _ in range(chance.randrange(1, 4)):
+            if chance.random() < 0.4:
+                following.come_or_go(self.server, chance, self.say)
+            else:
+                self._written += 1
+                following.write(self.server, chance, self._written, self.say)
+            self.scheduler.point()
+
+    def follow(self, chance: Random) -> None:
+        """Somebody follows all of them, in the place of another who does."""
+        if self.following is not None:
+            self.following.close()
+            self.objections += self.following.objections
+        mine = Random(chance.random())
+        self.following = Following(self.factory, self.server, self.scheduler, mine)
+        self.say("somebody follows")
 
     # -- what must be so -----------------------------------------------------------------
 
     def look(self) -> None:
         """At any moment."""
-        for handler in self.handlers:
+        for handler in (*self.handlers, *self.doubtful):
             self.objections += handler.failures
+        for queue in self.queues:
+            self.objections += queue.objections
+        if self.following is not None:
+            self.objections += self.following.objections
         for objection in self.objections:
             raise objection
         for failure in self.scheduler.failures:
@@ -726,17 +814,29 @@ class World:
         for handler in self.handlers:
             assert handler.registration is not None
             assert handler.registration.has_synced(), f"{handler.name} never synced"
+        for handler in self.doubtful:
+            wrong = _differing(handler.held, expected) if handler.heard else []
+            assert not wrong, f"{handler.name} was added in part: it has other {wrong}"
+        for queue in self.queues:
+            wrong = queue.not_worked_on(expected)
+            assert not wrong, f"{queue.name}: the last state of {wrong} was never worked on"
+        if self.following is not None:
+            self.following.check(self.may_go_back)
         self._check_indexes(expected)
         self._check_requests()
 
     def _catch_up(self) -> None:
         """Let those that take their time hear all that was told, and a look at the server end."""
         for _ in range(100):
-            behind = [each for each in (*self.handlers, *self.streams) if each.backlog()]
-            if not behind and self.informer.status().state is InformerState.WATCHING:
+            if not self._backlog() and self.informer.status().state is InformerState.WATCHING:
                 break
             self.pass_time(7)
         self.look()
+
+    def _backlog(self) -> int:
+        behind = sum(each.backlog() for each in (*self.handlers, *self.streams))
+        behind += sum(each.backlog() for each in self.queues)
+        return behind + (self.following.backlog() if self.following is not None else 0)
 
     def _check_indexes(self, expected: dict[str, Object]) -> None:
         indexer = self.informer.indexer
@@ -753,7 +853,7 @@ class World:
         """Of no reflector came more than so many requests a minute that brought nothing (S29)."""
         by_channel: dict[int, list[float]] = {}
         for asked in self.network.asked:
-            if _counts(asked):
+            if _counts(asked) and asked.channel is not self._source:  # discovery's
                 by_channel.setdefault(id(asked.channel), []).append(asked.moment)
         for moments in by_channel.values():
             for first, last in zip(moments, moments[ALLOWANCE:], strict=False):
@@ -779,6 +879,10 @@ class World:
             self.add_index,
             self.wait,
             self.read,
+            self.open_queue,
+            self.close_queue,
+            *[self.interrupt] * 2,
+            *([self.come_or_go] * 6 + [self.follow] if self.follows else []),
         ]
         rare: Iterable[tuple[float, Act]] = (
             (0.2, self.bury_crd),
@@ -822,9 +926,10 @@ class World:
         self.check()
         self.pass_time(200)
         self.check()
-        self._shut_down()
+        self._shut_down(Random(f"{self.seed} shutdown"))
         self.scheduler.sleep(130)  # the longest of the waits that were begun
-        assert self.scheduler.alive == [], "these have no end"
+        alive = self.scheduler.alive
+        assert not alive, f"these have no end: {', '.join(alive)}"
         self.look()
 
 
@@ -846,7 +951,7 @@ def _counts(asked: Asked) -> bool:
 
 
 class _Errors(logging.Handler):
-    """What the package logs as an error, except that a handler of a user's failed."""
+    """What the package logs as an error, except that a user's handler or work failed."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -854,7 +959,7 @@ class _Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Remember it."""
-        if not record.msg.startswith("handler %s of %s failed"):
+        if not record.msg.startswith(("handler %s of %s failed", "%s: the work on %s failed")):
             error = record.exc_info[1] if record.exc_info else None
             self.found.append(f"{record.getMessage()} ({error!r})")
 

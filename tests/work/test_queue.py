@@ -654,6 +654,33 @@ def test_s23_an_interrupt_ends_the_wait_and_not_the_queue(wait: str) -> None:
     assert ran.stdout == "interrupted, then after\nclosed: True\n", ran.stderr
 
 
+def test_s23_after_an_interrupt_those_who_wait_for_a_first_state_still_sleep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They do not look again and again for what became of the item that nobody got."""
+    with WorkQueue() as queue:
+        monkeypatch.setattr(queue, "_holds_back", lambda: True)
+
+        def interrupted(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(queue._bell, "wait_for", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                queue.take()
+        gc.collect()
+        looks: list[bool] = []
+        may_take = queue._may_take
+
+        def counted(*args: Any) -> bool:
+            looks.append(may_take(*args))
+            return looks[-1]
+
+        monkeypatch.setattr(queue, "_may_take", counted)
+        assert queue.take(0.01) is None
+        assert len(looks) < 10
+
+
 @pytest.mark.usefixtures("unmeasured")
 def test_s23_a_storm_of_interrupts_loses_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """A real signal, again and again, at whatever bytecode it comes."""
