@@ -746,8 +746,8 @@ def _resources() -> Iterable[Bug]:
     )
     yield _FACTORY.bug(
         "a stopped informer is given again",
-        "entry.generic.informer.is_stopped() and not self._closed",
-        "entry.generic.informer.is_stopped() and self._closed",
+        "return None if entry.leaves or entry.generic.informer.is_stopped() else entry",
+        "return None if entry.leaves else entry",
     )
     yield _FACTORY.bug(
         "indexers of a later call are forgotten",
