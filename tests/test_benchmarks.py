@@ -59,6 +59,60 @@ def test_the_benchmark_of_event_loops_runs_and_needs_no_thread_for_a_wait() -> N
     assert "Threads for the waits, the stream and the handler: 0." in done.stdout
 
 
+def test_the_benchmark_of_load_runs_and_what_was_told_is_what_is_held() -> None:
+    """A small run of slow handlers, many and churn; without a real server it restarts none."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.bench_load", "--quick"],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "KUBEBUILDER_ASSETS"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "KUBEBUILDER_ASSETS is not set" in done.stdout
+    assert done.stdout.count(" yes |") == 6
+    assert "NO" not in done.stdout.split()
+
+
+def measured(part: str) -> list[dict[str, str]]:
+    """A part of the benchmark of load, as large as it is: its table, row by row."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.bench_load", part],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("|")]
+    head, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_memory_after_ten_minutes_of_churn_is_what_it_was_after_one() -> None:
+    """100,000 objects that change, go, and are replaced by others of new names."""
+    (row,) = measured("churn")
+    assert float(row["of that after a minute"]) <= 1.05
+    assert row["told what is held"] == "yes"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_s20_a_handler_too_slow_for_a_minute_of_load_costs_what_its_bound_allows() -> None:
+    """Merged it is little, else it grows and shows; either way it is told what is held."""
+    coalescing, bounded, unbounded = measured("slow")
+    for row, most in (coalescing, 10_001), (bounded, 20_001):  # with a first state of 10,000
+        assert float(row["most"]) - float(row["RSS before (MB)"]) <= 40
+        assert int(row["longest backlog"].replace(",", "")) <= most
+    assert int(bounded["overflows"]) >= 1
+    assert int(bounded["warnings"]) >= 1
+    assert int(unbounded["longest backlog"].replace(",", "")) > 100_000
+    assert int(unbounded["warnings"]) >= 2
+    assert {row["told what is held"] for row in (coalescing, bounded, unbounded)} == {"yes"}
+
+
 @pytest.mark.parametrize(
     ("name", "limit"),
     [

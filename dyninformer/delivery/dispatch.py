@@ -192,9 +192,9 @@ _FALLS_BEHIND: Final = (
     "waits be merged: with coalesce=True, or from so many events on with max_backlog="
 )
 _MERGED: Final = (
-    "%s: %s does not keep up: more than max_backlog=%d events waited for it, and were merged to "
-    "%d. Until it has caught up it is told the newest state of each object, and not each change "
-    "(%d times by now)"
+    "%s: %s does not keep up: more than max_backlog=%d events waited for it. They are merged, "
+    "which leaves %d: until it has caught up it is told the newest state of each object, and not "
+    "each change (%d times so far)"
 )
 
 

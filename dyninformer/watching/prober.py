@@ -167,18 +167,20 @@ class Prober:
             self._probed(ready)
 
     def _probed(self, ready: bool) -> None:
-        now, wakes = since_boot(), list[tuple[Member, float]]()
+        now, wakes = since_boot(), list[tuple[Member, float, bool]]()
         with self._lock:
             self._probing = False
-            was_away = self._pulse.away
             if ready:
                 members, seen = self._sight()
-                moments = self._pulse.wakes(seen, now, self._random)
+                pulse = self._pulse
+                moments = pulse.wakes(seen, now, self._random)
                 wakes = [
-                    (each, at) for each, at in zip(members, moments, strict=True) if at is not None
+                    (each, at, pulse.was_away(found))
+                    for each, found, at in zip(members, seen, moments, strict=True)
+                    if at is not None
                 ]
             self._pulse = self._pulse.answered(now, ready=ready, woken=len(wakes))
-        for each, at in wakes:
+        for each, at, was_away in wakes:
             each.server_back(at, was_away=was_away)
         self._nudged.set()
 

@@ -1006,14 +1006,18 @@ def broke(state: State) -> bool:
 
 
 def _server_back(state: State, news: ServerBack) -> State:
-    """Wait no longer than that. However often it was away before, that counts no more."""
-    before = waits_for_server(state)
-    if before is None or not isinstance(state, BackingOff):
+    """Wait no longer than that. However often it was away before, that counts no more.
+
+    That is so for what is under way, too: where it fails, the wait after it is a short one.
+    """
+    memory, trouble = state.memory, state.memory.health.trouble
+    if trouble not in (None, *_AWAITED):
         return state
-    memory = state.memory
     if news.was_away:
         memory = replace(memory, health=replace(memory.health, backoff=Backoff()))
-    return replace(state, memory=memory, until=min(before, news.until))
+    if isinstance(state, BackingOff) and trouble is not None:
+        return replace(state, memory=memory, until=min(state.until, news.until))
+    return replace(state, memory=memory)
 
 
 # -- Questions beside the protocol: is what is held fresh (S35)? -------------------------------

@@ -21,7 +21,7 @@ NEVER = float("-inf")
 PROBE_EVERY = 1.0
 """Seconds from one probe to the next, at least..."""
 _SPREAD = 1.5  # ...and at most so many times that
-_SOON = 3.0  # a reflector that tries again by itself within so many seconds needs no probe
+_SOON = 1.0  # a reflector that tries again by itself within so many seconds needs no probe
 _THERE = 5.0  # seconds to the next probe of a server that was ready all the time, at least...
 _TRIES_PER_SECOND = 20.0  # ...and so long that those that it woke are so many at most
 
@@ -34,7 +34,8 @@ HOLDS = 30
 ANSWER_WITHIN = 10.0
 """Seconds in which a server that does not stand still says something that is due."""
 
-_AT_ONCE_PER_SECOND = 100.0
+_RETURNS = 10.0  # seconds in which what was asked of a server before it was back may still fail
+_AT_ONCE_PER_SECOND = 200.0
 _LONGEST_SPREAD = 3.0
 _JUMP = 5.0
 
@@ -49,6 +50,8 @@ class Seen:
     """That is since no answer came, or one that broke off; not since the server refused."""
     heard: float | None = None
     """Its stream is open; when the last byte came."""
+    asked: float = NEVER
+    """When it last asked for something."""
 
 
 Sight: TypeAlias = Sequence[Seen]
@@ -64,6 +67,8 @@ class Pulse:
     """When it last gave a sign of life that was asked for."""
     away: bool = False
     """The last probe was not answered as it should be."""
+    back: float = NEVER
+    """When one was, after others that were not."""
 
     # -- probes ----------------------------------------------------------------------------
 
@@ -79,26 +84,38 @@ class Pulse:
 
     def answered(self, now: float, *, ready: bool, woken: int = 0) -> Pulse:
         """What came of a probe, and how many were woken for it."""
+        back = now if ready and self.away else self.back
         after = self.probe_after
-        if ready and not self.away:
+        if ready and now > back + _RETURNS:
             after = now + max(_THERE, woken / _TRIES_PER_SECOND)
-        return replace(self, away=not ready, probe_after=after)
+        return replace(self, away=not ready, back=back, probe_after=after)
 
     def wakes(self, seen: Sight, now: float, random: Random) -> list[float | None]:
         """Of a server that is ready: when each of them should try again; None if as it would.
+
+        When it is back, that are all without a stream, those that have just asked, too: it is no
+        longer away for them either, whatever comes of that. For a while after that it is who came
+        to wait since, for what was asked before.
 
         Where it was ready all the time, those that it has refused have trouble of another kind,
         and wait as they would. Those whose connections broke need wait no longer than the network
         was broken; whether it still is only their own next try will show.
         """
-        wake = [_waits(each, now) and (self.away or each.broke) for each in seen]
+        if self.away:
+            wake = [each.heard is None for each in seen]
+        elif now <= self.back + _RETURNS:
+            wake = [each.waits_until is not None and self.was_away(each) for each in seen]
+        else:
+            wake = [_waits(each, now) and each.broke for each in seen]
         spread = min(_LONGEST_SPREAD, sum(wake) / _AT_ONCE_PER_SECOND)
-        # Those that try again soon do so as they would, but for their failures.
-        soon = [each.waits_until if self.away else None for each in seen]
         return [
-            now + random.uniform(0, spread) if woken else at
-            for woken, at in zip(wake, soon, strict=True)
+            min(now + random.uniform(0, spread), one.waits_until or now) if wakes else None
+            for one, wakes in zip(seen, wake, strict=True)
         ]
+
+    def was_away(self, seen: Seen) -> bool:
+        """The server was, when this one asked last."""
+        return self.away or seen.asked < self.back
 
     # -- heartbeats ------------------------------------------------------------------------
 

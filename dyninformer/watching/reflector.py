@@ -221,6 +221,7 @@ class Reflector:
             seen,
             waits_until=None if until is None else until - booted,
             heard=None if heard is None else heard - booted,
+            asked=seen.asked - booted,
         )
 
     def server_back(self, at: float, *, was_away: bool) -> None:

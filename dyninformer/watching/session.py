@@ -301,6 +301,7 @@ class Session:
             waits_until=protocol.waits_for_server(state),
             broke=protocol.broke(state),
             heard=self._contact if is_open else None,
+            asked=self._asked_at,
         )
 
     def spend(self, moment: float) -> None:

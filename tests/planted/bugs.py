@@ -45,6 +45,7 @@ _MISSING = _Room("watching/missing.py", ("watching/test_missing.py",))
 _DECODE = _Room("watching/decode.py", ("watching/test_decode.py",))
 _SESSION = _Room("watching/session.py", ("watching/test_session.py",))
 _REFLECTOR = _Room("watching/reflector.py", ("watching/test_reflector.py",))
+_PULSE = _Room("watching/pulse.py", ("watching/test_pulse.py",))
 
 _DECIDE = _Room("store/decide.py", ("store/test_decide.py", "store/test_store.py"))
 _RELIST = _Room(
@@ -256,6 +257,21 @@ def _protocol() -> Iterable[Bug]:
         "a transform that always fails syncs an empty cache",
         "return self.failed > allowed or 0 < self.failed == self.objects",
         "return self.failed > self.objects",
+    )
+    yield _PULSE.bug(
+        "what was asked before the server was back, and fails after it, waits for long",
+        "wake = [each.waits_until is not None and self.was_away(each) for each in seen]",
+        "wake = [False for _ in seen]",
+    )
+    yield _PULSE.bug(
+        "a server that has just come back is asked as seldom as one that was there",
+        "if ready and now > back + _RETURNS:",
+        "if ready and not self.away:",
+    )
+    yield _PULSE.bug(
+        "who is woken tries later than without",
+        "min(now + random.uniform(0, spread), one.waits_until or now)",
+        "now + random.uniform(0, spread) + 0.1",
     )
     yield _BACKOFF.bug(
         "what a server asks to wait has no bound",

@@ -1557,6 +1557,19 @@ def test_s35_what_broke_is_tried_again_and_waits_longer_if_that_fails_too() -> N
     assert (protocol.due(talk.state) or 0) >= talk.now + 25
 
 
+def test_s29_what_was_under_way_when_the_server_came_back_fails_as_if_for_the_first_time() -> None:
+    """The failures before it were of a server that was away."""
+    talk = Talk().begin()
+    for _ in range(6):
+        talk.say(Lost("refused"))
+        talk.when_due()
+    assert protocol.asks(talk.state)
+    talk.say(ServerBack(talk.now, was_away=True))
+    assert protocol.asks(talk.state)
+    talk.say(refused(429))
+    assert (protocol.due(talk.state) or 0) <= talk.now + 1.2
+
+
 def test_s35_who_waits_for_something_else_goes_on_waiting() -> None:
     """For rights, say; or for less time anyway."""
     talk = Talk().begin()
