@@ -54,13 +54,6 @@ def test_all_that_wait_for_a_server_are_woken_spread() -> None:
     assert alone <= 1000.01
 
 
-def test_who_tries_again_soon_anyway_is_told_that_the_server_is_back() -> None:
-    """It tries when it would, and its failures count no more, as those of the others."""
-    soon = Seen(waits_until=1002.5)
-    assert Pulse(away=True).wakes([soon, Seen()], 1000.0, Random(1)) == [1002.5, None]
-    assert Pulse().wakes([soon], 1000.0, Random(1)) == [None]
-
-
 def test_what_broke_is_tried_again_where_the_server_was_there_all_the_time() -> None:
     """It was the network, and may be so no more. Many are woken as much less often."""
     pulse = Pulse().probed(1000.0, Random(1))
@@ -109,6 +102,7 @@ def test_who_tries_again_at_once_is_told_that_the_server_is_back_and_tries_no_la
     (at,) = Pulse(away=True).wakes([Seen(waits_until=1000.001)], 1000.0, Random(3))
     assert at is not None
     assert at <= 1000.001
+    assert Pulse().wakes([Seen(waits_until=1000.001)], 1000.0, Random(1)) == [None]
 
 
 def test_a_heartbeat_is_asked_for_when_all_streams_are_silent() -> None:
