@@ -16,6 +16,7 @@ _FRONT = "README"
 _PAGES = (
     "resources",
     "work",
+    "notebook",
     "paths",
     "asyncio",
     "cli",

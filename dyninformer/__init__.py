@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dyninformer.delivery.handlers import HandlerOptions, Registration
     from dyninformer.delivery.stream import EventStream
     from dyninformer.discovery import Discovery, PrinterColumn, ResolvedResource
+    from dyninformer.display.notebook import show
     from dyninformer.errors import (
         AmbiguousResourceError,
         AuditError,
@@ -123,6 +124,7 @@ __all__ = [
     "compound",
     "jsonpath_index",
     "open_informer",
+    "show",
     "strip",
 ]
 
@@ -181,6 +183,7 @@ _HOMES = {
     "JSONPath": "jsonpath",
     "compound": "jsonpath",
     "jsonpath_index": "jsonpath",
+    "show": "display.notebook",
     "strip": "store.transforms",
     "InformerState": "watching.status",
     "InformerStatus": "watching.status",

@@ -38,6 +38,7 @@ from dyninformer.options import (
     options_from,
 )
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.threads import (
     Deadline,
     Flag,
@@ -50,9 +51,10 @@ from dyninformer.threads import (
 from dyninformer.types import Names
 from dyninformer.waiting import until_fresh
 from dyninformer.watching.backoff import Backoff
-from dyninformer.watching.status import InformerStatus
+from dyninformer.watching.status import WORST_FIRST, InformerStatus
 
 if TYPE_CHECKING:
+    import duckdb
     from kubernetes.client import ApiClient
     from kubernetes.dynamic import DynamicClient
 
@@ -69,14 +71,13 @@ _CRDS_LATE: Final = 10.0  # seconds after its return in which a server may not k
 
 Resource: TypeAlias = GroupVersionResource | str
 NewInformer: TypeAlias = "Callable[[DynamicClient, float], SharedIndexInformer]"
-Status: TypeAlias = dict[GroupVersionResource, InformerStatus]
 Followers: TypeAlias = tuple[Follower, ...]
 Make: TypeAlias = Callable[[GroupVersionResource, ResourceOptions], SharedIndexInformer]
 ByResource: TypeAlias = Mapping[GroupVersionResource, ResourceOptions]
 GenericInformers: TypeAlias = "list[GenericInformer]"
 
 
-class DynamicSharedInformerFactory:
+class DynamicSharedInformerFactory(Shown):
     """Live, indexed copies of any collections of one cluster.
 
     >>> from dyninformer import DynamicSharedInformerFactory
@@ -249,9 +250,9 @@ class DynamicSharedInformerFactory:
             raise _sync_error(result, self.status(), time.monotonic() - begun, lost)
         return result
 
-    def status(self) -> Status:
+    def status(self) -> Statuses:
         """How each informer stands."""
-        return {each.gvr: each.informer.status() for each in self._registry.all()}
+        return Statuses((each.gvr, each.informer.status()) for each in self._registry.all())
 
     def require_fresh(self, max_age: float, timeout: float | None = _ASKING_SECONDS) -> None:
         """Raise StaleCacheError unless all caches are as the server had them ``max_age`` s ago.
@@ -322,6 +323,50 @@ class DynamicSharedInformerFactory:
             self._check_running()
         return follower
 
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """What a query says of all that is cached, as a relation of DuckDB's.
+
+        There is a table for each informer, under its plural, ``pods``, or ``"plural.group"``, as
+        all are at this moment. Its columns: ``namespace``, ``name``, ``uid``, ``labels``,
+        ``annotations``, ``created``, ``deleting``, ``generation``, ``resource_version``, the other
+        fields of the objects, as ``spec`` and ``status``, and the columns that kubectl shows; one
+        of those that is called as another one has ``_column`` behind its name. Fields are structs
+        where the CRD's schema says so, else JSON. Only what the query names is read. Needs the
+        extra ``sql``.
+
+        >>> from dyninformer import DynamicSharedInformerFactory
+        >>> from dyninformer.testing import ApiServer
+        >>> with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+        ...     namespaces = factory.for_resource("v1/namespaces")
+        ...     _ = factory.sync(timeout=30)
+        ...     factory.sql("select name from namespaces where name like 'kube-p%'").fetchall()
+        [('kube-public',)]
+        """
+        from dyninformer.frames import sql  # noqa: PLC0415 - few need it
+
+        held = [each.lister.held for each in self._registry.all()]
+        return sql.relation(query, [sql.Cached(each.store.view(), each.known) for each in held])
+
+    def informers(self) -> GenericInformers:
+        """Those that there are, in the order in which they were asked for. Not for import."""
+        return self._registry.all()
+
+    @property
+    def standing(self) -> str:
+        """In a word or two, that of the informer that is worst off; ``closed`` once shut down.
+
+        `InformerStatus.standing` has the words; ``not started`` if there is no informer.
+        """
+        if self._stopped.is_set():
+            return "closed"
+        words = {status.standing for status in self.status().values()}
+        return next((word for word in WORST_FIRST if word in words), "not started")
+
+    @property
+    def host(self) -> str:
+        """Where the API server is."""
+        return self._runtime.source.host
+
     @property
     def client(self) -> DynamicClient:
         """A client for writes, with the same settings."""
@@ -374,8 +419,10 @@ class DynamicSharedInformerFactory:
         self.shutdown(_EXIT_SECONDS)
 
     def __repr__(self) -> str:
-        state = "stopped" if self._stopped.is_set() else "running"
-        return f"<DynamicSharedInformerFactory of {len(self._registry.all())} informers, {state}>"
+        return (
+            f"<DynamicSharedInformerFactory of {len(self._registry.all())} informers, "
+            f"{self.standing}>"
+        )
 
     # -- inside --------------------------------------------------------------------------
 
@@ -499,7 +546,7 @@ def _by_resource(given: object) -> ByResource:
     }
 
 
-class GenericInformer:
+class GenericInformer(Shown):
     """An informer and its lister, for one resource.
 
     >>> from dyninformer import DynamicSharedInformerFactory
@@ -508,7 +555,7 @@ class GenericInformer:
     ...     namespaces = factory.for_resource("v1/namespaces")
     ...     _ = factory.sync(timeout=30)
     ...     print(namespaces, namespaces.lister.get("default")["kind"])
-    <GenericInformer of namespaces.v1, 4 objects> Namespace
+    <GenericInformer of namespaces.v1, 4 objects, live> Namespace
     """
 
     def __init__(self, informer: SharedIndexInformer) -> None:
@@ -530,11 +577,20 @@ class GenericInformer:
         """Which resource."""
         return self.informer.gvr
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The lister's, so that both can be read as a table."""
+        return self.lister.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The lister's."""
+        return self.lister.__arrow_c_schema__()
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.gvr}, {len(self.informer.store)} objects>"
+        held = f"{len(self.informer.store)} objects, {self.informer.status().standing}"
+        return f"<{type(self).__name__} of {self.gvr}, {held}>"
 
 
-class SyncResult(dict[GroupVersionResource, bool]):
+class SyncResult(dict[GroupVersionResource, bool], Shown):
     """Which caches are synced. It is true if all are.
 
     >>> pods = GroupVersionResource("", "v1", "pods")
@@ -544,6 +600,10 @@ class SyncResult(dict[GroupVersionResource, bool]):
 
     def __bool__(self) -> bool:
         return all(self.values())
+
+
+class Statuses(dict[GroupVersionResource, InformerStatus], Shown):
+    """How each informer of a factory stands, shown as a table. Not for import."""
 
 
 class OpenInformer(GenericInformer):

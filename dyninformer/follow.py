@@ -27,6 +27,7 @@ from dyninformer.errors import DynInformerError, StoppedError
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.threads import (
     Bell,
     Deadline,
@@ -117,7 +118,7 @@ def follow(
     return follower
 
 
-class Follower:
+class Follower(Shown):
     """Keeps an informer for each resource that matches one of its patterns.
 
     A pattern is matched with ``plural.group`` (``*.cert-manager.io``; ``pods`` in the core

@@ -7,6 +7,7 @@ from typing import Final
 
 from dyninformer.checked import checked, checked_text
 from dyninformer.options import IndexFunction, IndexValue
+from dyninformer.shown import Shown
 from dyninformer.store.snapshot import matching
 from dyninformer.store.store import Store as Cache
 from dyninformer.types import Names, Object, Objects, Texts
@@ -14,7 +15,7 @@ from dyninformer.types import Names, Object, Objects, Texts
 _AN_OBJECT: Final = "an object; get_by_key takes its key"
 
 
-class Store:
+class Store(Shown):
     """The cache by key. Objects returned are the caller's own.
 
     >>> from dyninformer import open_informer
@@ -49,6 +50,11 @@ class Store:
     def list_keys(self) -> Names:
         """All keys."""
         return self._store.keys()
+
+    @property
+    def held(self) -> Cache:
+        """What it reads, for displays. Not for import."""
+        return self._store
 
     def __len__(self) -> int:
         return len(self._store)

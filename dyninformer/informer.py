@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 
 from dyninformer.checked import check_function, checked, wrong
-from dyninformer.delivery.dispatch import Dispatcher, Timer, Timers, jittered
+from dyninformer.delivery.dispatch import Backlogs, Dispatcher, Timer, Timers, jittered
 from dyninformer.delivery.handlers import Handler, HandlerOptions, Registration
 from dyninformer.delivery.stream import EventStream
 from dyninformer.discovery import Discovery
+from dyninformer.discovery.known import Known
 from dyninformer.errors import AuditError, StoppedError
 from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister, KeyRules
@@ -31,6 +32,7 @@ from dyninformer.options import (
     checked_indexers,
 )
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec
 from dyninformer.store.store import Store as Cache
 from dyninformer.threads import (
@@ -69,7 +71,7 @@ _MOST_ASKING: Final = 32  # at a time; each takes a second or two
 _GRACE: Final = 0.5  # seconds that a connect under way is waited for at the end
 
 
-class SharedIndexInformer(Writes[Object]):
+class SharedIndexInformer(Writes[Object], Shown):
     """Keeps one collection in memory, and tells handlers what changes.
 
     A factory makes it; by itself it is made of a client, the resource and its options.
@@ -135,7 +137,13 @@ class SharedIndexInformer(Writes[Object]):
             lambda fresh: discovery.scope(gvr, fresh=fresh),
             self._runtime.owner,
         )
-        self.lister = GenericLister(self._store, self.has_synced, self.key_rules)
+        self.lister = GenericLister(
+            self._store,
+            self.has_synced,
+            self.key_rules,
+            Known.by(self._runtime.discovery, gvr),
+            self.status,
+        )
         """Reads of the cache."""
         self.store = Store(self._store)
         """The cache by key, in client-go's words."""
@@ -303,6 +311,11 @@ class SharedIndexInformer(Writes[Object]):
         return replace(self._reflectors.status(), backlog=self._dispatcher.longest_backlog)
 
     @property
+    def backlogs(self) -> Backlogs:
+        """How many events wait for each handler and stream, by name. Not for import."""
+        return self._dispatcher.backlog
+
+    @property
     def runtime(self) -> Runtime:
         """What it shares with the other informers of its factory. Not for import."""
         return self._runtime
@@ -416,7 +429,8 @@ class SharedIndexInformer(Writes[Object]):
         return until_fresh([self], max_age, timeout)
 
     def __repr__(self) -> str:
-        return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"
+        held = f"{len(self._store)} objects, {self.status().standing}"
+        return f"<SharedIndexInformer of {self.gvr}, {held}>"
 
 
 class Controller:

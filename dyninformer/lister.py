@@ -6,15 +6,27 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, overload
 
-from dyninformer.checked import check_function, checked_name, checked_text
+from dyninformer.checked import check_function, checked_name, checked_text, wrong
+from dyninformer.discovery.known import Known
 from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError
+from dyninformer.frames.selection import (
+    Choice,
+    Labels,
+    Rows,
+    Several,
+    Table,
+    stream_schema,
+    tabled,
+)
 from dyninformer.options import ALL_NAMESPACES, IndexValue
-from dyninformer.store.snapshot import Columns, Rows, Selector, View, frame, matching, rows_of
+from dyninformer.shown import Shown
+from dyninformer.store.snapshot import ByNamespace, Columns, Selector, View, matching
 from dyninformer.store.store import Store
 from dyninformer.threads import Bell, Deadline, Pause, Waiting, in_forked_child, spawn
 from dyninformer.types import Names, Object, Objects
+from dyninformer.watching.status import InformerState, InformerStatus
 
 if TYPE_CHECKING:
     import pandas
@@ -26,6 +38,8 @@ Askers: TypeAlias = list[Callable[[bool | None], None]]
 
 _FIRST_AGAIN: Final = 1.0  # seconds until a server that could not say is asked again; doubled...
 _LONGEST_AGAIN: Final = 30.0  # ...up to this
+Index: TypeAlias = tuple[str, IndexValue]
+"""The name of an index, and what to look up in it."""
 
 
 _HOW: Final = "get({name!r}, namespace) or get('namespace/{name}'); find({name!r}) looks in all"
@@ -197,11 +211,22 @@ class KeyCheck:
         self._ring()
 
 
-class GenericLister:
+class Held(NamedTuple):
+    """What a lister reads. Not for import."""
+
+    store: Store
+    known: Known
+    """What is known of the resource."""
+    status: Callable[[], InformerStatus]
+
+
+class GenericLister(Shown):
     """The objects of one collection, as the informer last knew them.
 
     What a read returns is a dict of the caller's own: changing it changes nothing else.
-    Every method may be called from any thread, and none waits for the network.
+    Every method may be called from any thread, and none waits for the network, except that tables
+    (`select`, `to_frame`, Arrow, displays) ask for the resource's CRD once in five minutes, for
+    three seconds at most.
 
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
@@ -218,10 +243,14 @@ class GenericLister:
         store: Store,
         synced: Callable[[], bool],
         rules: KeyRules | None = None,
+        known: Known | None = None,
+        status: Callable[[], InformerStatus] | None = None,
     ) -> None:
         self._store = store
         self._synced = synced
         self._rules = rules or KeyRules(store)
+        self._known = known or Known(store.gvr)
+        self._status = status or self._own_status
         self._fresh = True  # no read has looked yet whether the cache is synced
 
     # -- one object ----------------------------------------------------------------------
@@ -319,20 +348,66 @@ class GenericLister:
             self._look_whether_synced()
         return self._store.keys()
 
-    def select(self, columns: Columns) -> Rows:
+    def select(
+        self,
+        columns: Columns | None = None,
+        *,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        index: Index | None = None,
+        namespace: str | None = None,
+        sort_by: Several | None = None,
+        labels: Labels | None = None,
+        quantity: Several | None = None,
+    ) -> Rows:
         """One row per object: its namespace, its name, and what each path finds in it.
 
-        A path that finds nothing gives None, one that finds several values their list.
-        Only the paths are decoded.
-        """
-        return rows_of(self._view(None), columns)
+        Without ``columns`` they are those that kubectl shows of the resource. A path with ``[*]``,
+        or what else asks for several, gives a list, be it empty; any other one value, or None.
+        Values are as JSON has them. Only the paths are decoded. Polars, DuckDB and others read
+        the rows as Arrow, where each column has one type, as in `to_frame`.
 
-    def to_frame(self, columns: Columns | None = None) -> pandas.DataFrame:
-        """`select` as a pandas DataFrame; needs the extra ``notebook``.
-
-        Without ``columns`` it shows when each object was created, and its labels.
+        ``selector`` and ``field_selector`` are those of `list`; ``index`` is an index and what to
+        look up in it, ``("by-node", "n1")``. ``sort_by`` is a column or a path, or several, with
+        a minus for the greatest first; what has no value comes last. ``labels`` become columns;
+        of the columns that ``quantity`` names, ``"500m"`` and ``"1Gi"`` become numbers.
         """
-        return frame(self._view(None), columns)
+        choice = Choice(columns, selector, field_selector, sort_by, labels, quantity)
+        return self._table(choice, namespace, index).rows()
+
+    def to_frame(
+        self,
+        columns: Columns | None = None,
+        *,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        index: Index | None = None,
+        namespace: str | None = None,
+        sort_by: Several | None = None,
+        labels: Labels | None = None,
+        quantity: Several | None = None,
+    ) -> pandas.DataFrame:
+        """`select` as a pandas DataFrame, whose index is the key; needs the extra ``notebook``.
+
+        A column has one type, which the CRD's schema declares, or the CRD's column: times are
+        parsed, whole numbers may be null, a value of another type is. Where nothing is declared,
+        as for what is built in, all values of the column decide.
+        """
+        choice = Choice(columns, selector, field_selector, sort_by, labels, quantity)
+        return self._table(choice, namespace, index).frame()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table of `select`, without columns, as an Arrow stream: a new one at each call.
+
+        It is what is held at this moment. ``polars.DataFrame(lister)``, DuckDB, pyarrow and others
+        ask for it. Needs nanoarrow, of the extra ``arrow``.
+        """
+        del requested_schema  # a request, which need not be met
+        return self._table(Choice(), None, None).stream()
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of that stream: readers that ask for it need not convert what is held."""
+        return stream_schema(self._store.first(1), self._known)
 
     def __iter__(self) -> Iterator[Object]:
         return iter(self._view(None))
@@ -352,7 +427,13 @@ class GenericLister:
         return True  # an empty cache is still a lister
 
     def __repr__(self) -> str:
-        return f"<GenericLister of {self._store.gvr}, {len(self._store)} objects>"
+        held = f"{len(self._store)} objects, {self._status().standing}"
+        return f"<GenericLister of {self._store.gvr}, {held}>"
+
+    @property
+    def held(self) -> Held:
+        """What it reads, for tables and displays. Not for import."""
+        return Held(self._store, self._known, self._status)
 
     # -- inside --------------------------------------------------------------------------
 
@@ -375,6 +456,26 @@ class GenericLister:
         if self._fresh:
             self._look_whether_synced()
         return self._store.view(namespace)
+
+    def _table(self, choice: Choice, namespace: str | None, index: Index | None) -> Table:
+        if namespace is not None:
+            checked_name("namespace", namespace, "a name, or None")
+        if index is None:
+            return tabled(self._view(namespace), self._known, choice)
+        if self._fresh:
+            self._look_whether_synced()
+        name, value = _checked_index(index)
+        found: ByNamespace = {}
+        for key, entry in self._store.by_index(name, value, namespace):
+            found.setdefault(key.rpartition("/")[0], {})[key] = entry
+        return tabled(View(self._store.gvr, self._store.codec, found), self._known, choice)
+
+    def _own_status(self) -> InformerStatus:
+        """Of a lister that stands alone."""
+        state = InformerState.WATCHING if self._synced() else InformerState.WAITING
+        return InformerStatus(
+            state=state, synced=self._synced(), live=self._synced(), objects=len(self._store)
+        )
 
     def _namespaces(self) -> Names:
         return [space for space in self._store.index_values("namespace") if space]
@@ -399,7 +500,7 @@ class GenericLister:
             )
 
 
-class GenericNamespaceLister:
+class GenericNamespaceLister(Shown):
     """The reads of a `GenericLister`, of one namespace: names are bare names here.
 
     >>> from dyninformer import open_informer
@@ -418,6 +519,16 @@ class GenericNamespaceLister:
             raise ValueError(f"{namespace!r} is no namespace: expected a name like 'kube-system'")
         self._lister = lister
         self._namespace = namespace
+
+    @property
+    def lister(self) -> GenericLister:
+        """Of all namespaces."""
+        return self._lister
+
+    @property
+    def namespace(self) -> str:
+        """Which one."""
+        return self._namespace
 
     def list(
         self, selector: Selector | None = None, *, field_selector: Selector | None = None
@@ -448,13 +559,44 @@ class GenericNamespaceLister:
         """The keys of the namespace's objects, ``namespace/name`` each."""
         return self._view().keys()
 
-    def select(self, columns: Columns) -> Rows:
+    def select(
+        self,
+        columns: Columns | None = None,
+        *,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        index: Index | None = None,
+        sort_by: Several | None = None,
+        labels: Labels | None = None,
+        quantity: Several | None = None,
+    ) -> Rows:
         """`GenericLister.select`, of this namespace."""
-        return rows_of(self._view(), columns)
+        choice = Choice(columns, selector, field_selector, sort_by, labels, quantity)
+        return self._table(choice, index).rows()
 
-    def to_frame(self, columns: Columns | None = None) -> pandas.DataFrame:
+    def to_frame(
+        self,
+        columns: Columns | None = None,
+        *,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        index: Index | None = None,
+        sort_by: Several | None = None,
+        labels: Labels | None = None,
+        quantity: Several | None = None,
+    ) -> pandas.DataFrame:
         """`GenericLister.to_frame`, of this namespace."""
-        return frame(self._view(), columns)
+        choice = Choice(columns, selector, field_selector, sort_by, labels, quantity)
+        return self._table(choice, index).frame()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """`GenericLister`'s, of this namespace."""
+        del requested_schema
+        return self._table(Choice(), None).stream()
+
+    def __arrow_c_schema__(self) -> object:
+        """`GenericLister`'s."""
+        return self._lister.__arrow_c_schema__()
 
     def __iter__(self) -> Iterator[Object]:
         return iter(self._view())
@@ -477,3 +619,15 @@ class GenericNamespaceLister:
 
     def _view(self) -> View:
         return self._lister._view(self._namespace)  # noqa: SLF001 - two halves of one thing
+
+    def _table(self, choice: Choice, index: Index | None) -> Table:
+        table = self._lister._table  # noqa: SLF001 - two halves of one thing
+        return table(choice, self._namespace, index)
+
+
+def _checked_index(given: object) -> Index:
+    give = "the name of an index and a value, such as ('by-node', 'worker-1')"
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise wrong("index", given, give)
+    name, value = given
+    return checked_text("the name of an index", name), value

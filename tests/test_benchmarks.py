@@ -130,3 +130,17 @@ def test_s32_what_is_refused_costs_no_more_than_thrice_its_limit(name: str, limi
     assert found["kept"] * hostile.MIB <= limit
     assert found["ended"]
     assert found["work"] < 1.0  # CPU time until the stop was heard, whatever else the machine does
+
+
+def test_the_benchmark_of_frames_runs() -> None:
+    """Its peer makes the same columns of a few objects."""
+    pytest.importorskip("polars")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.bench_frames", "50"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "to_frame" in done.stdout

@@ -302,7 +302,7 @@ def test_wait_ends_with_the_factory(factory: DynamicSharedInformerFactory) -> No
     thread.start()
     assert factory.wait(PATIENCE)
     thread.join()
-    assert repr(factory) == "<DynamicSharedInformerFactory of 0 informers, stopped>"
+    assert repr(factory) == "<DynamicSharedInformerFactory of 0 informers, closed>"
 
 
 def test_one_that_was_stopped_keeps_no_other_from_starting(
@@ -637,7 +637,7 @@ def test_it_is_synced_when_it_is_there(server: ApiServer) -> None:
     ) as certs:
         assert certs.informer.has_synced()
         assert [o["metadata"]["name"] for o in certs.lister.by_index("s", "mail-tls")] == ["mail"]
-        assert repr(certs) == "<OpenInformer of certificates.v1.cert-manager.io, 2 objects>"
+        assert repr(certs) == "<OpenInformer of certificates.v1.cert-manager.io, 2 objects, live>"
 
 
 def test_its_events_can_be_iterated_over(server: ApiServer) -> None:

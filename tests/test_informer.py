@@ -203,7 +203,7 @@ def test_events_end_after_an_idle_time(server: ApiServer, synced: SharedIndexInf
 
 def test_an_informer_shows_what_it_is(synced: SharedIndexInformer) -> None:
     """Its resource, and how much it holds."""
-    assert repr(synced) == "<SharedIndexInformer of configmaps.v1, 0 objects>"
+    assert repr(synced) == "<SharedIndexInformer of configmaps.v1, 0 objects, live>"
 
 
 def test_a_controller_is_a_view_of_its_informer(informer: SharedIndexInformer) -> None:

@@ -359,12 +359,12 @@ def test_select_makes_a_row_per_object(lister: GenericLister) -> None:
 
 
 def test_to_frame_gives_a_data_frame(lister: GenericLister) -> None:
-    """Rows become a pandas DataFrame; without columns it shows creation and labels."""
+    """Rows become a pandas DataFrame; without columns it has those that kubectl shows."""
     pytest.importorskip("pandas")
     frame = lister.to_frame({"issuer": ".spec.issuerRef.name"})
     assert sorted(frame.columns) == ["issuer", "name", "namespace"]
     assert frame.groupby("issuer").size().to_dict() == {"ca": 2, "letsencrypt": 1}
-    assert lister.to_frame()["created"].dt.year.tolist() == [2026] * 3
+    assert lister.to_frame()["Age"].dt.year.tolist() == [2026] * 3
 
 
 READS: dict[str, Callable[[GenericLister], object]] = {

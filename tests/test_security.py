@@ -192,11 +192,11 @@ def test_what_is_written_in_one_step_is_there_whole_or_not_at_all(tmp_path: Path
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_nothing_of_a_cluster_becomes_html() -> None:
-    """Notebooks show objects as text, which needs no escaping."""
-    html = re.compile(r"_repr_(?:html|mimebundle|svg|javascript|markdown|latex)_|IPython\.display")
+def test_nothing_of_a_cluster_becomes_an_element_of_html() -> None:
+    """One module writes HTML; what it makes of hostile names, its own tests say."""
+    html = re.compile(r"</\w|_repr_(?:html|svg|javascript|markdown|latex)_|IPython\.display")
     shown = [path for path in PACKAGE.rglob("*.py") if html.search(path.read_text("utf-8"))]
-    assert shown == []
+    assert [path.relative_to(PACKAGE).as_posix() for path in shown] == ["display/html.py"]
 
 
 @pytest.mark.parametrize("name", re.findall(r"`(tests/[\w/]+\.py::\w+)`", RELIABILITY))

@@ -18,7 +18,7 @@ from dyninformer.aio.loops import carry_out, running
 from dyninformer.aio.opening import Opening
 from dyninformer.delivery.handlers import Handler, Registration
 from dyninformer.errors import StoppedError
-from dyninformer.factory import NewInformer, Resource, Status, SyncResult
+from dyninformer.factory import NewInformer, Resource, Statuses, SyncResult
 from dyninformer.follow import Follower as CoreFollower
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.metrics import Metrics
@@ -32,9 +32,11 @@ from dyninformer.options import (
     options_from,
 )
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.threads import Deadline, in_forked_child
 
 if TYPE_CHECKING:
+    import duckdb
     from kubernetes.client import ApiClient
     from kubernetes.dynamic import DynamicClient
 
@@ -46,7 +48,7 @@ _CANCELLED_SECONDS: Final = 0.05
 """What a cancelled ``async with`` waits for the end at most; the rest goes on without it."""
 
 
-class DynamicSharedInformerFactory:
+class DynamicSharedInformerFactory(Shown):
     """Live, indexed copies of any collections of one cluster, for an event loop.
 
     It is `dyninformer.DynamicSharedInformerFactory`, with the same options, on the same threads:
@@ -146,9 +148,9 @@ class DynamicSharedInformerFactory:
         await self.start()
         return await carry_out(self._core().until_synced(timeout, patient=patient))
 
-    def status(self) -> Status:
+    def status(self) -> Statuses:
         """How each informer stands."""
-        return {} if self._made is None else self._made.status()
+        return Statuses() if self._made is None else self._made.status()
 
     async def require_fresh(self, max_age: float, timeout: float | None = _ASKING_SECONDS) -> None:
         """Raise StaleCacheError unless all caches are as the server had them ``max_age`` s ago.
@@ -249,6 +251,17 @@ class DynamicSharedInformerFactory:
             await self.shutdown(_EXIT_SECONDS)
         else:
             await self._end_cancelled()
+
+    async def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """What a query says of all that is cached, as a relation of DuckDB's.
+
+        See `dyninformer.DynamicSharedInformerFactory.sql`.
+        """
+        return await self._off_loop(lambda: self._core().sql(query))
+
+    def shown(self) -> object:
+        """What is shown in its place: what it is a shell of. Not for import."""
+        return self if self._made is None else self._made
 
     def __repr__(self) -> str:
         if self._made is None:

@@ -9,9 +9,10 @@ from dyninformer import follow
 from dyninformer.aio.informer import Shell
 from dyninformer.aio.loops import carry_out
 from dyninformer.follow import GVRs
+from dyninformer.shown import Shown
 
 
-class Follower:
+class Follower(Shown):
     """Keeps an informer for each resource that matches one of its patterns, in an event loop.
 
     ``factory.follow`` gives it. See `dyninformer.Follower`.
@@ -78,6 +79,10 @@ class Follower:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def shown(self) -> object:
+        """What is shown in its place: what it is a shell of. Not for import."""
+        return self._core
 
     def __repr__(self) -> str:
         return f"<aio.{repr(self._core).removeprefix('<')}"

@@ -13,6 +13,7 @@ from dyninformer.aio.stream import Knock
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.handlers import Registration as PlainRegistration
 from dyninformer.delivery.worker import REPORT_EVERY, Telling
+from dyninformer.shown import Shown
 from dyninformer.store.decide import Delta
 from dyninformer.threads import Flag, in_forked_child
 from dyninformer.types import Object
@@ -142,7 +143,7 @@ class HandlerTask:
         self._telling.failed(step.key, error)
 
 
-class Registration:
+class Registration(Shown):
     """A handler's place in an informer; it is called by the loop that added it.
 
     >>> import asyncio
@@ -199,6 +200,10 @@ class Registration:
         A callback that is running goes on, and is not waited for.
         """
         self._core.remove()
+
+    def shown(self) -> object:
+        """What is shown in its place: what it is a shell of. Not for import."""
+        return self._core
 
     def __repr__(self) -> str:
         return f"<aio.{repr(self._core).removeprefix('<')}"

@@ -22,6 +22,7 @@ from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister
 from dyninformer.options import IndexFunction, ResourceOptions, Transform
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.types import Key, Object
 from dyninformer.waiting import Condition, Written
 from dyninformer.watching.audit import AuditReport
@@ -78,7 +79,7 @@ class Shell:
         return found
 
 
-class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]]):
+class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
     """Keeps one collection in memory, and tells handlers what changes, in an event loop.
 
     It is `dyninformer.SharedIndexInformer`, on the same threads: what waits there is awaited
@@ -302,11 +303,15 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]]):
         """
         await carry_out(self._core.until_fresh(max_age, timeout))
 
+    def shown(self) -> object:
+        """What is shown in its place: what it is a shell of. Not for import."""
+        return self._core
+
     def __repr__(self) -> str:
         return f"<aio.{repr(self._core).removeprefix('<')}"
 
 
-class GenericInformer:
+class GenericInformer(Shown):
     """An informer and its lister, for one resource, in an event loop.
 
     >>> import asyncio
@@ -319,7 +324,7 @@ class GenericInformer:
     ...         print(namespaces, namespaces.lister.get("default")["kind"])
     >>> with ApiServer() as server:
     ...     asyncio.run(main(server))
-    <aio.GenericInformer of namespaces.v1, 4 objects> Namespace
+    <aio.GenericInformer of namespaces.v1, 4 objects, live> Namespace
     """
 
     def __init__(self, core: factory.GenericInformer, shell: Shell) -> None:
@@ -347,5 +352,18 @@ class GenericInformer:
             initial=initial,
         )
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The lister's, so that both can be read as a table."""
+        return self.lister.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The lister's."""
+        return self.lister.__arrow_c_schema__()
+
+    def shown(self) -> object:
+        """What is shown in its place: what it holds. Not for import."""
+        return self.lister
+
     def __repr__(self) -> str:
-        return f"<aio.{type(self).__name__} of {self.gvr}, {len(self.informer.store)} objects>"
+        held = f"{len(self.informer.store)} objects, {self.informer.status().standing}"
+        return f"<aio.{type(self).__name__} of {self.gvr}, {held}>"

@@ -12,6 +12,7 @@ from dyninformer import informer
 from dyninformer.aio.informer import GenericInformer, SharedIndexInformer, Shell
 from dyninformer.aio.loops import Loop, Task, carry_out, current_task, running
 from dyninformer.delivery.handlers import Handler, OnEvent, Registration
+from dyninformer.shown import Shown
 from dyninformer.types import Key
 from dyninformer.work import RateLimited, WorkItem
 from dyninformer.work import WorkQueue as CoreQueue
@@ -25,7 +26,7 @@ Takers: TypeAlias = list[tuple[Turn, object]]
 _EXIT_SECONDS: Final = 5.0
 
 
-class WorkQueue:
+class WorkQueue(Shown):
     """Keys to work on in an event loop, each once at a time, and tried again when that fails.
 
     It is `dyninformer.WorkQueue`, with the same promises: `run` awaits ``reconcile(key)`` in
@@ -201,6 +202,10 @@ class WorkQueue:
     ) -> None:
         cancelled = error is not None and not isinstance(error, Exception)
         await self.close(timeout=0 if cancelled else _EXIT_SECONDS)
+
+    def shown(self) -> object:
+        """What is shown in its place: what it is a shell of. Not for import."""
+        return self._core
 
     def __repr__(self) -> str:
         return f"<aio.{repr(self._core).removeprefix('<')}"

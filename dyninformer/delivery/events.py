@@ -12,6 +12,7 @@ from dyninformer.delivery.changes import Differences, differences
 from dyninformer.delivery.queue import Step
 from dyninformer.errors import EventTypeWarning
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.store.decide import Delta
 from dyninformer.types import ListKeys, Object
@@ -70,7 +71,7 @@ def _warn_of_other_words(other: object) -> None:
         )
 
 
-class Event:
+class Event(Shown):
     """One change, frozen. Two events are equal only if they are the same.
 
     ``object`` and ``old`` are decoded when they are first asked for, and belong to the handler:

@@ -13,6 +13,7 @@ from dyninformer.delivery.queue import HandlerQueue, Step
 from dyninformer.jsonpath import JSONPath, Projection
 from dyninformer.options import check_known, check_merging, checked_resync
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec, read
 from dyninformer.store.decide import Delta
 from dyninformer.threads import (
@@ -325,7 +326,7 @@ class FirstState:
         return self.reached
 
 
-class Registration:
+class Registration(Shown):
     """A handler's place in an informer. From any thread.
 
     >>> from dyninformer import open_informer
@@ -368,6 +369,11 @@ class Registration:
         0 is: the handler has been told each change.
         """
         return self._queue.overflows
+
+    @property
+    def removed(self) -> bool:
+        """Whether it hears nothing any more."""
+        return self._queue.closed
 
     def has_synced(self) -> bool:
         """Whether the informer is synced and the handler has finished every initial event (S9)."""

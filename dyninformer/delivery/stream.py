@@ -9,6 +9,8 @@ from typing import Self
 from dyninformer.checked import checked_number
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.queue import HandlerQueue
+from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.store.decide import Delta
 from dyninformer.store.store import Store
 from dyninformer.threads import Deadline
@@ -23,7 +25,7 @@ def checked_idle_timeout(seconds: float | None) -> float | None:
     return seconds
 
 
-class Subscription:
+class Subscription(Shown):
     """A queue of events that somebody reads, be it a thread or a task of a loop.
 
     Not for import: `EventStream` is one.
@@ -46,6 +48,11 @@ class Subscription:
         """Seconds without an event after which it ends, None is never; may be set in between."""
         self._given = False  # the queue's head was returned to the caller
         self._waits = False  # somebody waits for the next one
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        """Of which resource."""
+        return self._store.gvr
 
     @property
     def closed(self) -> bool:

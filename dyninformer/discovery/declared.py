@@ -21,11 +21,17 @@ _DEEPEST: Final = 64
 
 
 class Declared(NamedTuple):
-    """What is declared of one version. In paths ``[*]`` is any element, and ``.*`` any key."""
+    """What is declared of one version. In paths ``[*]`` is any element, and ``.*`` any key.
+
+    Not for import.
+    """
 
     columns: PrinterColumns = ()
     list_keys: ListKeys = _NOTHING
     defaults: Defaults = _NOTHING
+    schema: bytes = b""
+    """As JSON: a large one as dicts is ten times as large, and few ask for it."""
+    namespaced: bool | None = None
 
 
 class _Column(msgspec.Struct, rename="camel"):
@@ -47,6 +53,7 @@ class _Version(msgspec.Struct, rename="camel"):
 
 class _Spec(msgspec.Struct):
     versions: list[_Version]
+    scope: str = ""
 
 
 class _Crd(msgspec.Struct):
@@ -56,10 +63,10 @@ class _Crd(msgspec.Struct):
 def declared(crd: object, gvr: GroupVersionResource) -> Declared:
     """What a CRD says of one version; nothing where it cannot be read."""
     try:
-        versions = msgspec.convert(crd, _Crd).spec.versions
+        spec = msgspec.convert(crd, _Crd).spec
     except msgspec.ValidationError:
         return Declared()
-    version = next((each for each in versions if each.name == gvr.version), None)
+    version = next((each for each in spec.versions if each.name == gvr.version), None)
     if version is None:
         return Declared()
     columns = tuple(
@@ -68,13 +75,20 @@ def declared(crd: object, gvr: GroupVersionResource) -> Declared:
     )
     keys: dict[str, list[str]] = {}
     defaults: dict[str, Any] = {}
-    for path, schema in _places(version.schema.root if version.schema is not None else None):
+    root = version.schema.root if version.schema is not None else None
+    for path, schema in _places(root):
         names = schema.get("x-kubernetes-list-map-keys")
         if isinstance(names, list) and names and all(isinstance(each, str) for each in names):
             keys[path] = names
         if schema.get("default") is not None:
             defaults[path] = schema["default"]
-    return Declared(columns, keys, defaults)
+    return Declared(
+        columns,
+        keys,
+        defaults,
+        msgspec.json.encode(root) if isinstance(root, dict) else b"",
+        spec.scope == "Namespaced" if spec.scope else None,
+    )
 
 
 def _places(root: Any) -> Iterator[tuple[str, dict[str, Any]]]:

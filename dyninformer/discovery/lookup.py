@@ -8,8 +8,9 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar, cast
 
+import msgspec
 from cachetools import TLRUCache
 
 from dyninformer.checked import checked
@@ -20,7 +21,7 @@ from dyninformer.discovery.resources import PrinterColumns, ResolvedResource
 from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
 from dyninformer.resource import GroupVersionResource, checked_spelling
 from dyninformer.threads import Deadline, in_forked_child, spawn
-from dyninformer.types import ListKeys
+from dyninformer.types import ListKeys, Object
 from dyninformer.watching.requests import DocumentSource
 
 KEPT = 300.0
@@ -124,10 +125,13 @@ class Discovery:
         """The group-versions of which something could not be learned, and why."""
         return {each.name: each.problem for each in self._all().served if each.problem}
 
-    def scope(self, gvr: GroupVersionResource, *, fresh: bool = False) -> bool | None:
+    def scope(
+        self, gvr: GroupVersionResource, *, fresh: bool = False, seconds: float | None = None
+    ) -> bool | None:
         """Whether it is namespaced; None if that cannot be learned now. Never raises.
 
-        ``fresh`` asks the server again even if it did not know the resource a moment ago.
+        ``fresh`` asks the server again even if it did not know the resource a moment ago;
+        ``seconds`` is how long it is waited for at most.
         """
         checked("gvr", gvr, GroupVersionResource, "a GroupVersionResource")
         with self._lock:
@@ -135,7 +139,8 @@ class Discovery:
         found = kept.catalog.get(gvr) if kept is not None else None
         if found is None:
             try:
-                found = self._catalog(0.0 if fresh else MISS_KEPT).get(gvr)
+                deadline = None if seconds is None else Deadline(seconds)
+                found = self._catalog(0.0 if fresh else MISS_KEPT, deadline).get(gvr)
             except DynInformerError:
                 return None
         return None if found is None else found.namespaced
@@ -161,7 +166,19 @@ class Discovery:
         """
         return self._of_crd(gvr).defaults
 
-    def _of_crd(self, gvr: GroupVersionResource) -> Declared:
+    def schema(self, gvr: GroupVersionResource) -> Object:
+        """The ``openAPIV3Schema`` of its version, as its CRD declares it.
+
+        Empty, and UnreachableError, as `columns`.
+        """
+        schema = self._of_crd(gvr).schema
+        return cast(Object, msgspec.json.decode(schema)) if schema else {}
+
+    def declared(self, gvr: GroupVersionResource, seconds: float | None = None) -> Declared:
+        """All that its CRD declares, waited for so many seconds at most. Not for import."""
+        return self._of_crd(gvr, seconds)
+
+    def _of_crd(self, gvr: GroupVersionResource, seconds: float | None = None) -> Declared:
         checked("gvr", gvr, GroupVersionResource, "a GroupVersionResource")
         if "." not in gvr.group:
             return Declared()  # every CRD's group has a dot
@@ -170,7 +187,7 @@ class Discovery:
                 return self._declared[gvr]
             epoch = self._epoch
         return self._within(
-            self._patience,
+            self._patience if seconds is None else seconds,
             lambda: self._crds.share((gvr, epoch), lambda: self._read_crd(gvr, epoch)),
         )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dyninformer.discovery import PrinterColumn
+from dyninformer.discovery.known import AGE, BUILTIN_COLUMNS
 from dyninformer.errors import JSONPathError
 from dyninformer.jsonpath.cells import cell, check_column, custom_column
 from dyninformer.jsonpath.text import outside_brackets
@@ -18,7 +19,6 @@ Cell: TypeAlias = Callable[[Object], str]
 NOTHING: Final = "<none>"
 """What kubectl shows where a path finds nothing."""
 _LONGEST_AGE: Final = "2y364d"
-_AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def table_columns(
     ``declared`` are the CRD's. ``wide`` adds those of lower priority. Without ``ages`` a date is
     the time itself, for programs.
     """
-    own = declared or _BUILTIN.get(gvr.group_resource) or (_AGE,)
+    own = declared or BUILTIN_COLUMNS.get(gvr.group_resource) or (AGE,)
     named = [Column("name", _name)]
     if with_namespace:
         named.insert(0, Column("namespace", _namespace))
@@ -127,60 +127,3 @@ def _name(obj: Object) -> str:
 
 def _namespace(obj: Object) -> str:
     return str(obj["metadata"].get("namespace", ""))
-
-
-def _builtin(*named: str, wide: tuple[str, ...] = ()) -> tuple[PrinterColumn, ...]:
-    """Columns written ``Heading:type:path``, with the age at the end, then the wide ones."""
-    return (
-        *(_printer_column(text, 0) for text in named),
-        _AGE,
-        *(_printer_column(text, 1) for text in wide),
-    )
-
-
-def _printer_column(text: str, priority: int) -> PrinterColumn:
-    name, type_, path = text.split(":", 2)
-    return PrinterColumn(name, type_, path, priority)
-
-
-# Columns of built-in resources, as far as paths can tell them.
-_BUILTIN: Final[Mapping[str, tuple[PrinterColumn, ...]]] = {
-    "pods": _builtin(
-        "Status:string:.status.phase",
-        "Restarts:integer:.status.containerStatuses[0].restartCount",
-        wide=("IP:string:.status.podIP", "Node:string:.spec.nodeName"),
-    ),
-    "nodes": _builtin(
-        "Ready:string:.status.conditions[?(@.type=='Ready')].status",
-        "Version:string:.status.nodeInfo.kubeletVersion",
-        wide=("OS-Image:string:.status.nodeInfo.osImage",),
-    ),
-    "namespaces": _builtin("Status:string:.status.phase"),
-    "services": _builtin("Type:string:.spec.type", "Cluster-IP:string:.spec.clusterIP"),
-    "secrets": _builtin("Type:string:.type"),
-    "persistentvolumeclaims": _builtin(
-        "Status:string:.status.phase",
-        "Volume:string:.spec.volumeName",
-        "StorageClass:string:.spec.storageClassName",
-    ),
-    "deployments.apps": _builtin(
-        "Desired:integer:.spec.replicas",
-        "Up-To-Date:integer:.status.updatedReplicas",
-        "Available:integer:.status.availableReplicas",
-    ),
-    "statefulsets.apps": _builtin(
-        "Desired:integer:.spec.replicas", "Ready:integer:.status.readyReplicas"
-    ),
-    "daemonsets.apps": _builtin(
-        "Desired:integer:.status.desiredNumberScheduled", "Ready:integer:.status.numberReady"
-    ),
-    "jobs.batch": _builtin(
-        "Completions:integer:.spec.completions", "Succeeded:integer:.status.succeeded"
-    ),
-    "cronjobs.batch": _builtin(
-        "Schedule:string:.spec.schedule", "Last Schedule:date:.status.lastScheduleTime"
-    ),
-    "customresourcedefinitions.apiextensions.k8s.io": (
-        PrinterColumn("Created At", "string", ".metadata.creationTimestamp"),
-    ),
-}

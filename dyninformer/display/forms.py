@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dyninformer.display.text import visible, visible_lines
+from dyninformer.display.text import counted, visible, visible_lines
 from dyninformer.types import Object, Objects
 
 if TYPE_CHECKING:
@@ -17,6 +17,37 @@ def without_managed_fields(obj: Object) -> Object:
     """The object as people want to read it."""
     metadata = {k: v for k, v in obj["metadata"].items() if k != "managedFields"}
     return {**obj, "metadata": metadata}
+
+
+def shareable(obj: Object) -> Object:
+    """The object without managedFields; of a Secret only how many bytes each value has.
+
+    For what is kept and passed on, as a notebook is.
+
+    >>> shareable({"apiVersion": "v1", "kind": "Secret", "metadata": {}, "data": {"a": "c2hvcA=="}})
+    {'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {}, 'data': {'a': '(4 bytes, not shown)'}}
+    """
+    metadata = obj.get("metadata")
+    shown = without_managed_fields(obj) if isinstance(metadata, dict) else dict(obj)
+    if obj.get("kind") != "Secret" or obj.get("apiVersion") != "v1":
+        return shown
+    for name in ("data", "stringData"):
+        values = obj.get(name)
+        if isinstance(values, dict):
+            shown[name] = {key: _size(value, name == "data") for key, value in values.items()}
+    annotations = shown.get("metadata", {}).get("annotations")
+    if isinstance(annotations, dict) and _LAST_APPLIED in annotations:
+        shown["metadata"]["annotations"] = {**annotations, _LAST_APPLIED: "(not shown)"}
+    return shown
+
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def _size(value: object, encoded: bool) -> str:
+    text = value if isinstance(value, str) else ""
+    size = len(text.rstrip("=")) * 3 // 4 if encoded else len(text.encode())
+    return f"({counted(size, 'byte')}, not shown)"
 
 
 def as_json(objects: Objects, *, one: bool) -> str:

@@ -85,7 +85,7 @@ def _node(lines: list[str], before: str, value: Any, indent: int, *, in_mapping:
             before, indent = "", indent + 2
         first = before
         margin = " " * indent
-        for key in _ordered(tuple(value)):
+        for key in ordered(tuple(value)):
             text = _key(key)
             if len(key.encode("utf-8", "surrogatepass")) > _LONGEST_KEY or "\n" in key:
                 lines.append(f"{first or margin}? {text}")
@@ -114,7 +114,7 @@ def _node(lines: list[str], before: str, value: Any, indent: int, *, in_mapping:
 
 
 @lru_cache(maxsize=1 << 12)
-def _ordered(keys: tuple[str, ...]) -> tuple[str, ...]:
+def ordered(keys: tuple[str, ...]) -> tuple[str, ...]:
     """In the order of go-yaml: as text, but numbers in it by their size."""
     return tuple(sorted(keys, key=cmp_to_key(_compared)))
 

@@ -61,10 +61,11 @@ def padded(text: str, columns: int) -> str:
 def counted(number: int, noun: str) -> str:
     """The number with its noun.
 
-    >>> counted(1, "object"), counted(2000, "object")
-    ('1 object', '2,000 objects')
+    >>> counted(1, "object"), counted(2000, "object"), counted(2, "index")
+    ('1 object', '2,000 objects', '2 indexes')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    ending = "" if number == 1 else "es" if noun.endswith("x") else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def _spelled(found: re.Match[str]) -> str:

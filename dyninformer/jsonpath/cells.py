@@ -79,7 +79,7 @@ def _as_int64(value: float) -> int:
 def _age_of(text: str, now: datetime | None) -> str:
     if text in {"", "null"}:
         return "<unknown>"
-    moment = _moment(text)
+    moment = moment_of(text)
     if moment is None:
         return "<invalid>"
     if moment == datetime(1, 1, 1, tzinfo=UTC):
@@ -87,7 +87,12 @@ def _age_of(text: str, now: datetime | None) -> str:
     return age((now or datetime.now(UTC)) - moment)
 
 
-def _moment(text: str) -> datetime | None:
+def moment_of(text: str) -> datetime | None:
+    """The moment of an RFC 3339 timestamp, in UTC; None for any other text.
+
+    >>> moment_of("2026-05-01T12:00:00+02:00").isoformat()
+    '2026-05-01T10:00:00+00:00'
+    """
     match = _TIME.fullmatch(text)
     if match is None:
         return None

@@ -139,7 +139,7 @@ def compared(found: str, operator: str, wanted: str) -> bool:
     >>> compared("10", ">", "9"), compared("900Mi", "<", "1Gi"), compared("b", ">", "a")
     (True, True, True)
     """
-    left, right = _worth(found), _worth(wanted)
+    left, right = worth(found), worth(wanted)
     if left is not None and right is not None:
         return _OPERATORS[operator](left, right)
     if (left is None) != (right is None):
@@ -161,8 +161,12 @@ def divided(text: str) -> tuple[str, str, str]:
     return text, "", ""
 
 
-def _worth(text: str) -> Decimal | None:
-    """What a number or a quantity is worth; None for any other text."""
+def worth(text: str) -> Decimal | None:
+    """What a number or a quantity is worth; None for any other text.
+
+    >>> [str(worth(text)) for text in ("500m", "1Ki", "2e3", "much")]
+    ['0.500', '1024', '2E+3', 'None']
+    """
     found = _QUANTITY.match(text)
     if found is None:
         return None

@@ -81,6 +81,10 @@ class Expression(ABC):
     """What it begins with, one for each of its nodes; empty if it has to see the whole object."""
     rest: bool
     """Whether nodes follow behind those of the steps."""
+    several: bool
+    """It asks for each of several, by ``[*]`` above all: what it finds is a list, be it of one."""
+    parts: int = 1
+    """Of how many it is made: a template of more than one makes one text of them."""
 
     @cached_property
     def values_in_bytes(self) -> Find:

@@ -61,6 +61,7 @@ class ExtendedExpression(Expression):
         chain = _chain(root)
         self.steps = _steps(chain)
         self._nodes = chain if self.steps else [root]
+        self.several = any(map(_is_several, chain or [root]))
 
     def groups(self, root: Any) -> list[Values]:
         """All that is found, which is one group in this dialect."""
@@ -92,6 +93,18 @@ def _chain(node: Any) -> Nodes:
         nodes.append(node.right)
         node = node.left
     return nodes[::-1] if type(node).__name__ == "Root" else []
+
+
+def _is_several(node: Any) -> bool:
+    """It may find more than one value in what holds one of each: a filter is made to find one."""
+    name = type(node).__name__
+    if name == "Fields":
+        return len(node.fields) != 1 or node.fields[0] == "*"
+    if name == "Index":
+        return len(node.indices) != 1
+    if name in {"Wildcard", "Slice", "Descendants", "Union"}:
+        return True
+    return name == "Child" and (_is_several(node.left) or _is_several(node.right))
 
 
 def _steps(chain: Nodes) -> Steps:

@@ -23,6 +23,7 @@ from dyninformer.jsonpath.compiling import (
 )
 from dyninformer.jsonpath.evaluate import NO_VALUE, GoInt, Groups, evaluate, evaluate_from, kind
 from dyninformer.jsonpath.parser import (
+    DescentNode,
     FieldNode,
     FilterNode,
     Node,
@@ -31,6 +32,7 @@ from dyninformer.jsonpath.parser import (
     Template,
     TextNode,
     UnionNode,
+    WildcardNode,
     WordNode,
     parse,
 )
@@ -63,6 +65,8 @@ class KubectlExpression(Expression):
         self._template = template
         path = template[0] if template else None
         self.rest = isinstance(path, PathNode) and len(path.nodes) > len(self.steps)
+        self.several = any(_is_several(part) for part in template)
+        self.parts = len(template)
 
     def groups(self, root: Any) -> Groups:
         """What each part finds in a decoded object, as the evaluation marks it."""
@@ -119,6 +123,17 @@ def _steps(template: Template) -> Steps:
     if not isinstance(path, PathNode) or any(isinstance(node, WordNode) for node in path.nodes):
         return ()
     return compilable([_step(node) for node in path.nodes])
+
+
+def _is_several(node: Node) -> bool:
+    """It may find more than one value in what holds one of each: a filter is made to find one."""
+    if isinstance(node, PathNode):
+        return any(map(_is_several, node.nodes))
+    if isinstance(node, SliceNode):
+        return not node.single
+    if isinstance(node, WordNode):
+        return node.name == "range"
+    return isinstance(node, WildcardNode | DescentNode | UnionNode)
 
 
 def _step(node: Node) -> Step | None:

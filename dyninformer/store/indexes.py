@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
+from itertools import count, islice
 from struct import Struct
 from typing import Final, TypeAlias
 
@@ -148,6 +148,12 @@ class Index:
         """The keys under a value, in the order in which they came there."""
         only = self._one.get(value)
         return [only] if only is not None else list(self._many.get(value, ()))
+
+    def sizes(self, count: int) -> tuple[int, dict[str, int]]:
+        """How many values have a key, and of the first so many how many keys each has."""
+        found = {value: len(self._many[value]) for value in islice(self._many, count)}
+        found.update(dict.fromkeys(islice(self._one, count - len(found)), 1))
+        return len(self._one) + len(self._many), found
 
     def values(self) -> Texts:
         """Each value that has a key."""

@@ -1,9 +1,10 @@
-"""What a store held at one moment: its objects, those that selectors match, rows and frames."""
+"""What a store held at one moment: its objects, and those that selectors match."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import islice
+from typing import Any, TypeAlias
 
 from dyninformer.checked import checked_mapping
 from dyninformer.errors import JSONPathError, SelectorError
@@ -16,18 +17,12 @@ from dyninformer.store.codec import Codec, Entry
 from dyninformer.store.collector import made_at_once
 from dyninformer.types import Key, Keys, Object, Objects
 
-if TYPE_CHECKING:
-    import pandas
-
 ByNamespace: TypeAlias = dict[str, dict[Key, Entry]]
 """Entries by namespace and key; what is cluster-scoped is under ""."""
 Selector: TypeAlias = str | Mapping[str, str]
+Entries: TypeAlias = dict[Key, Entry]
 Columns: TypeAlias = Mapping[str, str | JSONPath]
 Row: TypeAlias = dict[str, Any]
-Rows: TypeAlias = list[Row]
-
-_COLUMNS = "a mapping from names to paths, such as {'issuer': '.spec.issuerRef.name'}"
-_USUAL: Columns = {"created": ".metadata.creationTimestamp", "labels": ".metadata.labels"}
 
 
 class View:
@@ -64,6 +59,10 @@ class View:
             for entry in entries.values():
                 yield decode(entry)
 
+    def some(self, count: int) -> Objects:
+        """The first objects, decoded."""
+        return [self.codec.decode(entry) for _, entry in islice(self.items(), count)]
+
     def __len__(self) -> int:
         return sum(map(len, self._entries.values()))
 
@@ -82,12 +81,19 @@ def matching(view: View, selector: Selector | None, field_selector: Selector | N
 
     Raises SelectorError for a selector that cannot be read.
     """
+    if selector is None and field_selector is None:
+        return made_at_once(lambda: [*view])
+    entries = entries_of(view, selector, field_selector).values()
+    return view.codec.decode_all(entries)
+
+
+def entries_of(view: View, selector: Selector | None, field_selector: Selector | None) -> Entries:
+    """The keys and entries of those that both selectors match. SelectorError as `matching`."""
     labels = LabelSelector.parse(_label_selector_text(selector))
     fields = FieldSelector.parse(_field_selector_text(field_selector))
     if not labels and not fields:
-        return made_at_once(lambda: [*view])
-    projection = _looked_at(fields)
-    return made_at_once(lambda: [*_chosen(view, labels, fields, projection)])
+        return dict(view.items())
+    return dict(_chosen(view, labels, fields, _looked_at(fields)))
 
 
 def _label_selector_text(selector: Selector | None) -> str:
@@ -123,15 +129,15 @@ def _looked_at(fields: FieldSelector) -> Projection:
 
 def _chosen(
     view: View, labels: LabelSelector, fields: FieldSelector, projection: Projection
-) -> Iterator[Object]:
+) -> Iterator[tuple[Key, Entry]]:
     names = [requirement.field for requirement in fields.requirements]
-    for _, entry in view.items():  # noqa: PERF102 - a View is no dict, and has no values()
+    for key, entry in view.items():
         found, *values = projection.rows(view.codec.plain(entry))
         if not labels.matches(_as_labels(found)):
             continue
         texts = {name: _text(value) for name, value in zip(names, values, strict=True)}
         if fields.matches(texts.__getitem__):
-            yield view.codec.decode(entry)
+            yield key, entry
 
 
 def _as_labels(found: list[Any]) -> dict[str, str] | None:
@@ -141,38 +147,3 @@ def _as_labels(found: list[Any]) -> dict[str, str] | None:
 def _text(values: list[Any]) -> str:
     """A field's text as the API server compares it: nothing is the empty string."""
     return (index_text(values[0]) or "") if values else ""
-
-
-# Rows are what paths find in each object.
-
-
-def rows_of(view: View, columns: Columns) -> Rows:
-    """One row per object: ``namespace`` where it has one, ``name``, and the columns.
-
-    A path that finds nothing gives None, one that finds several values their list. A
-    column of the same name replaces the object's own.
-    """
-    checked_mapping("columns", columns, _COLUMNS)
-    projection = Projection(columns.values())
-    rows: Rows = []
-    for key, entry in view.items():
-        namespace, _, name = key.rpartition("/")
-        row: Row = {"namespace": namespace, "name": name} if namespace else {"name": name}
-        found = projection.rows(view.codec.plain(entry))
-        for column, values in zip(columns, found, strict=True):
-            row[column] = values[0] if len(values) == 1 else (values or None)
-        rows.append(row)
-    return rows
-
-
-def frame(view: View, columns: Columns | None) -> pandas.DataFrame:
-    """The rows as a DataFrame; creation times become timestamps."""
-    try:
-        import pandas  # noqa: PLC0415 - an extra: only its users pay for the import
-    except ImportError as error:
-        raise ImportError("to_frame needs pandas: pip install 'dyninformer[notebook]'") from error
-    chosen = _USUAL if columns is None else columns
-    found = pandas.DataFrame(rows_of(view, chosen))
-    if columns is None and "created" in found:
-        found["created"] = pandas.to_datetime(found["created"], utc=True, errors="coerce")
-    return found

@@ -66,6 +66,8 @@ class Store:
     ``lock`` guards ``entries`` with their indexes, and ``untransformed``. The informer guards its
     handlers and their queues with it too (S7): ``on_changes`` is called under it, right after the
     state has changed. The thread that holds it may take it again.
+
+    Not for import.
     """
 
     def __init__(
@@ -202,6 +204,17 @@ class Store:
             entries = self.entries.frozen(namespace)
         return View(self.gvr, self.codec, entries)
 
+    def first(self, count: int, namespace: str | None = None) -> View:
+        """So many of what is held at this moment: costs the same however many there are."""
+        with self.lock:
+            entries = self.entries.some(count, namespace)
+        return View(self.gvr, self.codec, entries)
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes the entries are, without keys and indexes. A number of this moment."""
+        return self.entries.size
+
     def keys(self) -> Keys:
         """All keys."""
         with self.lock:
@@ -252,6 +265,18 @@ class Store:
         if given is None:
             raise self._unknown(name)
         return list(as_function(given)(obj))
+
+    def count_in(self, namespace: str) -> int:
+        """How many objects a namespace has."""
+        return len(self.entries.by_namespace.get(namespace, ()))
+
+    def index_sizes(self, name: str, count: int) -> tuple[int, dict[str, int]]:
+        """How many values an index has, and of the first so many how many keys each has."""
+        with self.lock:
+            if name == NAMESPACE:
+                spaces = self.entries.by_namespace
+                return len(spaces), {value: len(spaces[value]) for value in islice(spaces, count)}
+            return self._index(name).sizes(count)
 
     def get_indexers(self) -> dict[str, IndexFunction]:
         """The index functions by name, as they were given."""
@@ -429,6 +454,8 @@ class Entries:
         self._written: set[Key] | None = None
         self._published_functions = functions
         self.count = 0
+        self.size = 0
+        """The bytes of all entries."""
 
     def get(self, key: Key) -> Entry | None:
         """The entry of a key. Needs no lock: what it finds was there while it looked."""
@@ -446,14 +473,21 @@ class Entries:
         key, new = write.delta.key, write.delta.new
         entries = self.by_namespace.get(write.namespace)
         if new is None:
-            if entries is not None and entries.pop(key, None) is not None:
+            gone = None if entries is None else entries.pop(key, None)
+            if entries is not None and gone is not None:
                 self.count -= 1
+                self.size -= len(gone)
                 if not entries:
                     del self.by_namespace[write.namespace]
         else:
             if entries is None:
                 entries = self.by_namespace[write.namespace] = {}
-            self.count += key not in entries
+            held = entries.get(key)
+            if held is None:
+                self.count += 1
+                self.size += len(new)
+            else:
+                self.size += len(new) - len(held)
             entries[key] = new
         if write.old_row is write.new_row:
             return  # an index under construction gets the same values from what was frozen
@@ -475,6 +509,7 @@ class Entries:
             else:
                 present.update(added)
             self.count += len(added)
+            self.size += sum(map(len, added.values()))
         for index, added_index in zip(self._indexes, indexes, strict=True):
             index.absorb(added_index)
 
@@ -484,6 +519,7 @@ class Entries:
             entries = self.by_namespace.get(namespace)
             if entries is not None and entries.get(key) is before:
                 entries[key] = after
+                self.size += len(after) - len(before)
 
     def frozen(self, namespace: str | None) -> ByNamespace:
         """A copy of one namespace or of all; it shares the entries."""
@@ -491,6 +527,17 @@ class Entries:
             return {name: entries.copy() for name, entries in self.by_namespace.items()}
         entries = self.by_namespace.get(namespace)
         return {} if entries is None else {namespace: entries.copy()}
+
+    def some(self, count: int, namespace: str | None) -> ByNamespace:
+        """The first entries, of one namespace or of all."""
+        found: ByNamespace = {}
+        for name in [*self.by_namespace] if namespace is None else [namespace]:
+            entries = self.by_namespace.get(name)
+            if not count or entries is None:
+                break
+            found[name] = dict(islice(entries.items(), count))
+            count -= len(found[name])
+        return found
 
     # Indexes that are added while the store is written (S15).
 

@@ -25,6 +25,7 @@ import msgspec
 from dyninformer.errors import AuditError, ConfigError, StoppedError, UnreachableError
 from dyninformer.metrics import NO_METRICS, Metrics
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.store.indexes import NAMESPACE
 from dyninformer.store.receive import UnusableObjectError
 from dyninformer.store.store import Store
@@ -50,7 +51,7 @@ _REPAIRED_WITHIN: Final = 60.0  # seconds for a reflector to ask for what is dif
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditReport:
+class AuditReport(Shown):
     """What an audit of an informer found.
 
     >>> from dyninformer import open_informer

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from dyninformer.shown import Shown
 from dyninformer.store import versions
 
 __all__ = ["InformerState", "InformerStatus", "InformerTrouble", "Reason", "merged"]
@@ -94,7 +95,7 @@ class Reason:
         return self.text
 
 
-_WORST_FIRST = (
+_WORST_OF = (
     InformerState.BACKING_OFF,
     InformerState.ABSENT,
     InformerState.LISTING,
@@ -104,8 +105,12 @@ _WORST_FIRST = (
 )
 
 
+WORST_FIRST = ("cut off", "not synced", "absent", "starting", "not started", "live", "closed")
+"""How informers stand, in words (`InformerStatus.standing`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InformerStatus:
+class InformerStatus(Shown):
     """One moment of an informer.
 
     >>> InformerStatus(state=InformerState.WAITING).synced
@@ -159,13 +164,34 @@ class InformerStatus:
     resource_version: str = ""
     """The newest version seen."""
 
+    @property
+    def standing(self) -> str:
+        """How it stands, in a word or two: what a repr and a table say.
+
+        ``live``; ``cut off``: what is held is no longer kept up; ``closed``: for good; before there
+        is a first state ``not started``, ``starting`` or ``not synced``; ``absent``: the server
+        has no such resource.
+
+        >>> InformerStatus(state=InformerState.STOPPED).standing
+        'closed'
+        """
+        if self.state is InformerState.STOPPED:
+            return "closed"
+        if self.state is InformerState.ABSENT:
+            return "absent"
+        if self.synced:
+            return "live" if self.live else "cut off"
+        if self.state is InformerState.WAITING:
+            return "not started" if self.since is None else "starting"
+        return "starting" if self.state is InformerState.LISTING else "not synced"
+
 
 def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
     """One status for an informer of several namespaces: of the one that is worst off (S2).
 
     Synced when all are; the version is the lowest, and empty until all are synced.
     """
-    worst = min(statuses, key=lambda each: _WORST_FIRST.index(each.state))
+    worst = min(statuses, key=lambda each: _WORST_OF.index(each.state))
     unsynced = [each for each in statuses if not each.synced]
     synced = not unsynced
     reasons = dict.fromkeys(each.reason for each in statuses if each.reason)

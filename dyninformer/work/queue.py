@@ -18,6 +18,7 @@ from dyninformer.delivery.events import Event
 from dyninformer.delivery.handlers import Registration
 from dyninformer.errors import StoppedError
 from dyninformer.metrics import NO_METRICS, observe
+from dyninformer.shown import Shown
 from dyninformer.threads import (
     Bell,
     Deadline,
@@ -129,7 +130,7 @@ class _Given(NamedTuple):
     """Which has it."""
 
 
-class WorkQueue:
+class WorkQueue(Shown):
     """Keys to work on, each by one worker at a time, and tried again when the work fails.
 
     It is client-go's workqueue with the loop around it. Each event of its informers adds the
@@ -377,13 +378,23 @@ class WorkQueue:
     ) -> None:
         self.close(timeout=_EXIT_SECONDS)
 
-    def __repr__(self) -> str:
+    def counts(self) -> dict[str, int]:
+        """How many keys wait, are at work, and come later. Not for import."""
         keys = self._keys
-        told = f"{keys.depth} waiting, {len(keys.at_work)} at work, {keys.later} later"
+        return {"waiting": keys.depth, "at work": len(keys.at_work), "later": keys.later}
+
+    def waits_for(self) -> list[GroupVersionResource]:
+        """The informers that have to be synced before anything is handed out. Not for import."""
+        if self.closed:
+            return []
+        return [each.informer.gvr for each in self._feeds if each.holds_back()]
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{number} {name}" for name, number in self.counts().items())
         if self.closed:
             told += ", closed"
-        elif waits := [str(each.informer.gvr) for each in self._feeds if each.holds_back()]:
-            told += f", until {', '.join(waits)} is synced"
+        elif waits := self.waits_for():
+            told += f", until {', '.join(map(str, waits))} is synced"
         return f"<WorkQueue {self.name}: {told}>"
 
     # -- turns ---------------------------------------------------------------------------

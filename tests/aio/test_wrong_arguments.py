@@ -75,6 +75,7 @@ DOORS = [
     Door(
         f"{F}.informer_for", lambda w: w.factory.informer_for(NEW, "x"), "new_informer is 'x': give"
     ),
+    Door(f"{F}.sql", lambda w: w.factory.sql(5), "a query is 5: give SQL, such as"),
     Door(f"{F}.sync", lambda w: w.factory.sync("5"), SECONDS),
     Door(f"{F}.wait_for_cache_sync", lambda w: w.factory.wait_for_cache_sync("5"), SECONDS),
     Door(f"{F}.wait", lambda w: w.factory.wait("5"), SECONDS),

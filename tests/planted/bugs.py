@@ -58,6 +58,13 @@ _DISPATCH = _Room("delivery/dispatch.py", ("delivery/test_dispatch.py", "deliver
 _QUEUE = _Room("delivery/queue.py", ("delivery/test_queue.py", "delivery/test_dispatch.py"))
 _HANDLERS = _Room("delivery/handlers.py", ("delivery/test_handlers.py",))
 _WORKER = _Room("delivery/worker.py", ("delivery/test_worker.py",))
+_KNOWN = _Room("discovery/known.py", ("discovery/test_known.py",))
+_SELECTION = _Room("frames/selection.py", ("frames/test_selection.py",))
+_TYPES = _Room("frames/types.py", ("frames/test_types.py",))
+_ARROW = _Room("frames/arrow.py", ("frames/test_arrow.py",))
+_SQL = _Room("frames/sql.py", ("frames/test_sql.py",))
+_HTML = _Room("display/html.py", ("display/test_html.py",))
+_FORMS = _Room("display/forms.py", ("display/test_notebook.py",))
 _EVENTS = _Room(
     "delivery/events.py",
     ("delivery/test_events.py", "delivery/test_queue.py", "delivery/test_dispatch.py"),
@@ -492,8 +499,13 @@ def _store() -> Iterable[Bug]:
     )
     yield _STORE.bug(
         "the number of objects grows with updates",
-        "self.count += key not in entries",
-        "self.count += 1",
+        "            if held is None:\n                self.count += 1",
+        "            self.count += 1\n            if held is None:",
+    )
+    yield _STORE.bug(
+        "the bytes that are held grow with updates",
+        "self.size += len(new) - len(held)",
+        "self.size += len(new)",
     )
     yield _INDEXES.bug(
         "an object stays under values that it lost",
@@ -895,6 +907,55 @@ _ALSO_SIMULATED: Final = (
 )
 
 
+def _shown() -> Iterable[Bug]:
+    yield _KNOWN.bug(
+        "a server that is away is asked again at once",
+        "self._not_before = time.monotonic() + _AGAIN",
+        "self._not_before = 0.0",
+    )
+    yield _SELECTION.bug(
+        "a path with [*] that finds one value gives that value",
+        "            return list(found)\n        return [values[0]",
+        "            return [each if len(each) != 1 else each[0] for each in found]\n"
+        "        return [values[0]",
+    )
+    yield _SELECTION.bug(
+        "rows are sorted, and their keys are not",
+        "        keys = [keys[at] for at in places]\n",
+        "",
+        "frames/test_pandas_frames.py",
+    )
+    yield _TYPES.bug(
+        "an integer past 64 bits is one",
+        "not isinstance(value, bool) and -_INT64 <= value < _INT64",
+        "not isinstance(value, bool)",
+    )
+    yield _TYPES.bug(
+        "a struct loses the fields that are not declared",
+        'if schema.get("x-kubernetes-preserve-unknown-fields") or (properties and others):',
+        "if properties and others:",
+    )
+    yield _ARROW.bug(
+        "the bits of nulls are in the order of the text", "in reversed(flags))", "in flags)"
+    )
+    yield _SQL.bug(
+        "a row as a whole has the columns that are named beside it",
+        "if tables & last:",
+        "if False:",
+    )
+    yield _HTML.bug("text is not escaped", "return escape(visible(text))", "return visible(text)")
+    yield _HTML.bug(
+        "the YAML of an object is not escaped",
+        'yield f"<pre>{escape(indented)}</pre>"',
+        'yield f"<pre>{indented}</pre>"',
+    )
+    yield _FORMS.bug(
+        "what was applied last is shown of a Secret",
+        "if isinstance(annotations, dict) and _LAST_APPLIED in annotations:",
+        "if False:",
+    )
+
+
 def _simulated(bugs: Iterable[Bug]) -> Iterable[Bug]:
     """Planted once more, and the simulation alone objects."""
     for bug in bugs:
@@ -903,5 +964,5 @@ def _simulated(bugs: Iterable[Bug]) -> Iterable[Bug]:
             yield replace(bug, name=name, tests=("simulation/test_simulation.py",))
 
 
-_ONCE = (*_protocol(), *_store(), *_delivery(), *_resources())
+_ONCE = (*_protocol(), *_store(), *_delivery(), *_resources(), *_shown())
 BUGS: Final[tuple[Bug, ...]] = (*_ONCE, *_simulated(_ONCE))

@@ -537,3 +537,48 @@ def test_a_namespace_without_objects_is_no_value_of_its_index() -> None:
     assert store.index_values("namespace") == ["two"]
     relist(store)
     assert store.index_values("namespace") == []
+
+
+def test_the_first_objects_are_had_without_the_others() -> None:
+    """Of all, or of one namespace; with how many each namespace has."""
+    store, _ = a_store()
+    add(store, *(widget(f"w{n}", n + 1, namespace=f"ns{n % 2}") for n in range(6)))
+    assert store.first(2).keys() == ["ns0/w0", "ns0/w2"]
+    assert store.first(4).keys() == ["ns0/w0", "ns0/w2", "ns0/w4", "ns1/w1"]
+    assert store.first(9, "ns1").keys() == ["ns1/w1", "ns1/w3", "ns1/w5"]
+    assert store.first(9, "nope").keys() == store.first(0).keys() == []
+    assert [obj["metadata"]["name"] for obj in store.first(3).some(2)] == ["w0", "w2"]
+    assert (store.count_in("ns1"), store.count_in("nope")) == (3, 0)
+
+
+def test_an_index_tells_its_size_and_that_of_its_first_values() -> None:
+    """However many keys a value has."""
+    store, _ = a_store(indexers={"color": ".spec.color"})
+    colors = ["red", "red", "blue", *["green"] * 12]
+    add(store, *(widget(f"w{n}", n + 1, color=color) for n, color in enumerate(colors)))
+    assert store.index_sizes("color", 9) == (3, {"red": 2, "green": 12, "blue": 1})
+    assert store.index_sizes("color", 1) == (3, {"red": 2})
+    assert store.index_sizes("namespace", 9) == (1, {"ns": 15})
+    with pytest.raises(UnknownIndexError):
+        store.index_sizes("nope", 1)
+
+
+def test_how_many_bytes_are_held_is_known_after_every_change() -> None:
+    """Adds, updates, deletions, relists, and entries that are packed again."""
+    store, _ = a_store()
+
+    def check() -> None:
+        assert store.held_bytes == sum(len(entry) for _, entry in store.view().items())
+
+    add(store, widget("a", 1), widget("b", 2, text="x" * 100))
+    check()
+    add(store, widget("b", 3))
+    delete(store, widget("a", 4))
+    check()
+    relist(store, *(widget(f"w{n}", 5, text="y" * (n % 50)) for n in range(1500)))
+    assert not store.codec.wants_sample
+    check()
+    relist(store, widget("b", 6))
+    check()
+    store.clear()
+    assert store.held_bytes == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from dyninformer.watching.status import (
     InformerState,
     InformerStatus,
@@ -104,3 +106,26 @@ def test_several_namespaces_are_as_fresh_as_the_oldest() -> None:
     cut = status(InformerState.BACKING_OFF, fresh_as_of=LATE)
     assert (merged([one, cut], 0).live, merged([one, cut], 0).fresh_as_of) == (False, LATE)
     assert merged([one, status(InformerState.LISTING)], 0).fresh_as_of is None
+
+
+@pytest.mark.parametrize(
+    ("standing", "state", "synced", "live", "since"),
+    [
+        ("not started", InformerState.WAITING, False, False, None),
+        ("starting", InformerState.WAITING, False, False, EARLY),
+        ("starting", InformerState.LISTING, False, False, EARLY),
+        ("not synced", InformerState.BACKING_OFF, False, False, EARLY),
+        ("live", InformerState.WATCHING, True, True, EARLY),
+        ("live", InformerState.WAITING, True, True, EARLY),
+        ("cut off", InformerState.BACKING_OFF, True, False, EARLY),
+        ("cut off", InformerState.LISTING, True, False, EARLY),
+        ("absent", InformerState.ABSENT, True, False, EARLY),
+        ("closed", InformerState.STOPPED, True, True, EARLY),
+    ],
+)
+def test_how_it_stands_is_said_in_a_word_or_two(
+    standing: str, state: InformerState, synced: bool, live: bool, since: datetime | None
+) -> None:
+    """As a repr and a table say it."""
+    status = InformerStatus(state=state, synced=synced, live=live, since=since)
+    assert status.standing == standing

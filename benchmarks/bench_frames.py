@@ -1,0 +1,93 @@
+"""What it costs to make a frame of a cache, beside pandas.json_normalize of the listed objects.
+
+Run as ``python -m benchmarks.bench_frames [objects]``. Certificates of 1.9 kB are in a store; six
+columns of each, of three types, one of them a list. CPU time of one thread, the best of several
+rounds. The last lines are displays of ten objects and of all: they should cost the same.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.bench_reads import filled
+from dyninformer.display.notebook import bundle
+from dyninformer.lister import GenericLister
+
+OBJECTS = 100_000
+ROUNDS = 3
+SECONDS_WANTED = 1.5  # for so many objects
+COLUMNS = {
+    "issuer": ".spec.issuerRef.name",
+    "secret": ".spec.secretName",
+    "hosts": ".spec.dnsNames[*]",
+    "revision": ".status.revision",
+    "expires": ".status.notAfter",
+    "created": ".metadata.creationTimestamp",
+}
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """The CPU seconds that it takes."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        gc.collect()
+        begun = time.thread_time()
+        found = work()
+        best = min(best, time.thread_time() - begun)
+        del found
+    return best
+
+
+def normalized(lister: GenericLister) -> Any:
+    """The same columns as pandas makes them of a list of dicts, with times and integers."""
+    import pandas  # noqa: PLC0415 - an extra
+
+    frame = pandas.json_normalize(lister.list())
+    found = frame[
+        [
+            "metadata.namespace",
+            "metadata.name",
+            "spec.issuerRef.name",
+            "spec.secretName",
+            "spec.dnsNames",
+            "status.revision",
+            "status.notAfter",
+            "metadata.creationTimestamp",
+        ]
+    ].copy()
+    found["status.revision"] = found["status.revision"].astype("Int64")
+    for name in ("status.notAfter", "metadata.creationTimestamp"):
+        found[name] = pandas.to_datetime(found[name])
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    import polars  # noqa: PLC0415 - an extra
+
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else OBJECTS
+    lister = GenericLister(filled(count), lambda: True)
+    few = GenericLister(filled(10), lambda: True)
+    peer = seconds(lambda: normalized(lister))
+    figures = {
+        "pandas.json_normalize of list()": peer,
+        "to_frame": seconds(lambda: lister.to_frame(COLUMNS)),
+        "select": seconds(lambda: lister.select(COLUMNS)),
+        "select, each row as a dict": seconds(lambda: list(lister.select(COLUMNS))),
+        "polars.DataFrame of select": seconds(lambda: polars.DataFrame(lister.select(COLUMNS))),
+    }
+    print(f"{count:,} objects, {len(COLUMNS)} columns, CPU\n")
+    print(f"{'':34} {'s':>7} {'of the first':>13} {'wanted':>7}")
+    for name, figure in figures.items():
+        bar = f"{SECONDS_WANTED * count / OBJECTS:7.2f}" if name == "to_frame" else ""
+        print(f"{name:34} {figure:7.2f} {figure / peer:13.2f} {bar}")
+    shown = {each: seconds(lambda each=each: bundle(each)) * 1e6 for each in (few, lister)}  # type: ignore[misc]
+    print(f"\nshown, of 10 objects: {shown[few]:.0f} µs; of all: {shown[lister]:.0f} µs")
+
+
+if __name__ == "__main__":
+    main()

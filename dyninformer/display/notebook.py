@@ -1,0 +1,439 @@
+"""What a notebook or a terminal shows of each thing that a user gets in hands.
+
+`Shown` looks this module up by its name, when something is shown for the first time. What a thing
+shows is decided by its type, here, so that the rooms below know nothing of it.
+
+Nothing here waits for anybody, except that a custom resource's columns are asked of the server when
+they are needed for the first time, for three seconds at most (`discovery.known`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from functools import singledispatch
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from dyninformer.checked import wrong
+from dyninformer.delivery.changes import Change
+from dyninformer.delivery.events import Event, EventType
+from dyninformer.delivery.handlers import Registration
+from dyninformer.delivery.stream import Subscription
+from dyninformer.discovery.known import Known
+from dyninformer.display import html, terminal
+from dyninformer.display.columns import row, table_columns
+from dyninformer.display.diff import diff_lines
+from dyninformer.display.page import (
+    FIRST_ROWS,
+    Diff,
+    Facts,
+    Grid,
+    Page,
+    Part,
+    Standing,
+    Yaml,
+    grid,
+    without_blank,
+)
+from dyninformer.display.text import counted
+from dyninformer.factory import (
+    DynamicSharedInformerFactory,
+    GenericInformer,
+    Statuses,
+    SyncResult,
+)
+from dyninformer.follow import Follower
+from dyninformer.frames.selection import Rows
+from dyninformer.frames.types import json_text
+from dyninformer.indexer import Indexer, Store
+from dyninformer.informer import SharedIndexInformer
+from dyninformer.jsonpath.cells import age
+from dyninformer.lister import GenericLister, GenericNamespaceLister, Held
+from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Bundle, Shown
+from dyninformer.types import Object, Objects
+from dyninformer.watching.audit import AuditReport
+from dyninformer.watching.status import InformerStatus
+from dyninformer.work import WorkQueue
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+_MOST_INDEXES: Final = 6  # named in one line
+_FIRST_VALUES: Final = 3  # of an index, with how many objects each has
+
+
+def bundle(thing: Shown) -> Bundle:
+    """The thing as HTML and as text, by their media types."""
+    shown = page(thing.shown())
+    return {"text/html": html.written(shown), "text/plain": terminal.text(shown)}
+
+
+def renderable(thing: Shown) -> Group:
+    """The thing for rich."""
+    return terminal.renderable(page(thing.shown()))
+
+
+def show(thing: object, of: object = None) -> Page:
+    """What a notebook shows of results, which stay plain dicts and lists themselves.
+
+    ``thing`` is an object, several of them, or what ``event.changes()`` returned; or anything else
+    that is shown. ``of`` is the informer or lister that objects came from: so they have its
+    columns.
+
+    >>> from dyninformer import show
+    >>> show([{"kind": "Pod", "metadata": {"namespace": "prod", "name": "web-0"}}])
+    KIND   NAMESPACE   NAME    AGE
+    Pod    prod        web-0
+    1 object
+    """
+    if isinstance(thing, Shown):
+        return page(thing.shown())
+    if isinstance(thing, Mapping):
+        return _of_object(dict(thing))
+    if isinstance(thing, Iterable) and not isinstance(thing, str | bytes):
+        several = list(thing)
+        if several and all(isinstance(each, Change) for each in several):
+            return Page(parts=[Diff(list(diff_lines(several)))])
+        if all(isinstance(each, Mapping) for each in several):
+            return Page(parts=[_of_objects(several, _known(of))])
+    give = "an object, several, the changes of an event, or what the package made"
+    raise wrong("what is to be shown", thing, give)
+
+
+@singledispatch
+def page(thing: object) -> Page:
+    """What is shown of a thing, by its type."""
+    return Page(repr(thing))
+
+
+@page.register
+def _(thing: Page) -> Page:
+    return thing
+
+
+# -- collections -------------------------------------------------------------------------
+
+
+@page.register
+def _(thing: GenericLister) -> Page:
+    held = thing.held
+    return Page(_title("Lister", held.store.gvr), _standing_of(held), [_first(held)])
+
+
+@page.register
+def _(thing: GenericNamespaceLister) -> Page:
+    held = thing.lister.held
+    title = f"{_title('Lister', held.store.gvr)} in {thing.namespace}"
+    return Page(title, _standing_of(held), [_first(held, thing.namespace)])
+
+
+@page.register
+def _(thing: GenericInformer) -> Page:
+    held = thing.lister.held
+    return Page(_title(type(thing).__name__, thing.gvr), _standing_of(held), [_first(held)])
+
+
+@page.register
+def _(thing: SharedIndexInformer) -> Page:
+    status, backlogs = thing.status(), thing.backlogs
+    parts: list[Part] = [Facts(_asked(thing))]
+    if backlogs:
+        waiting = [[name, number] for name, number in backlogs.items()]
+        parts.append(grid(["handler", "backlog"], waiting, noun="handler"))
+    parts.append(Facts(list(_facts(status))))
+    return Page(_title("SharedIndexInformer", thing.gvr), _standing_of(thing.lister.held), parts)
+
+
+@page.register
+def _(thing: Store) -> Page:
+    store = thing.held
+    objects = store.first(FIRST_ROWS).some(FIRST_ROWS)
+    return Page(_title("Store", store.gvr), parts=[_grid(objects, Known(store.gvr), len(store))])
+
+
+@page.register
+def _(thing: Indexer) -> Page:
+    rows, store = [], thing.held
+    for name, function in store.get_indexers().items():
+        number, some = store.index_sizes(name, _FIRST_VALUES)
+        values = ", ".join(f"{value or '(none)'}: {count:,}" for value, count in some.items())
+        more = ", ..." if number > len(some) else ""
+        rows.append([name, _function(function), f"{number:,}", f"{values}{more}"])
+    indexes = grid(["index", "of", "values", "objects under a value"], rows, noun="index")
+    return Page(_title("Indexer", store.gvr), parts=[indexes])
+
+
+@page.register
+def _(thing: Rows) -> Page:
+    names = [column.name for column in thing.table.columns]
+    shown = [[_cell(value) for value in each.values()] for each in islice(thing, FIRST_ROWS)]
+    return Page(parts=[grid(names, shown, len(thing))])
+
+
+@page.register
+def _(thing: DynamicSharedInformerFactory) -> Page:
+    informers = thing.informers()
+    standing = Standing(thing.standing, (thing.host, counted(len(informers), "informer")))
+    rows = [
+        [
+            str(each.gvr),
+            status.standing,
+            f"{status.objects:,}",
+            _size(each.lister.held.store.held_bytes),
+            _ago(status.fresh_as_of),
+            status.reason,
+        ]
+        for each in informers
+        for status in [each.informer.status()]
+    ]
+    headings = ["resource", "standing", "objects", "bytes", "as of", "why"]
+    parts = [without_blank(grid(headings, rows, noun="informer"), "why")] if rows else []
+    return Page("DynamicSharedInformerFactory", standing, parts)
+
+
+# -- events ------------------------------------------------------------------------------
+
+
+@page.register
+def _(thing: Event) -> Page:
+    title = f"{thing.type.value} {thing.gvr} {thing.key}"
+    marks = ("initial", "recreated", "final_state_unknown")
+    said = [mark.replace("_", " ") for mark in marks if getattr(thing, mark)]
+    standing = Standing(f"version {thing.resource_version}", tuple(said))
+    if thing.type is EventType.UPDATED:
+        changes = thing.changes()
+        if _is_secret(thing.object):
+            changes = [_without_values(each) for each in changes]
+        return Page(title, standing, [Diff(list(diff_lines(changes)))])
+    return Page(title, standing, [Yaml(thing.object)])
+
+
+@page.register
+def _(thing: Subscription) -> Page:
+    word = "closed" if thing.closed else "open"
+    return Page(
+        _title("EventStream", thing.gvr), Standing(word, (counted(thing.backlog, "event"),))
+    )
+
+
+@page.register
+def _(thing: Registration) -> Page:
+    word = "removed" if thing.removed else "synced" if thing.has_synced() else "not synced"
+    said = [f"{counted(thing.backlog, 'event')} to be handled"]
+    if thing.overflows:
+        said.append(f"merged {counted(thing.overflows, 'time')}, since too many waited")
+    return Page(f"Registration {thing.name}", Standing(word, tuple(said)))
+
+
+@page.register
+def _(thing: WorkQueue) -> Page:
+    counts = thing.counts()
+    said = tuple(f"{number:,} {name}" for name, number in counts.items())
+    word = "closed" if thing.closed else "open"
+    waits = ", ".join(map(str, thing.waits_for()))
+    why = f"Nothing is handed out until {waits} is synced." if waits else ""
+    return Page(f"WorkQueue {thing.name}", Standing(word, said, why))
+
+
+@page.register
+def _(thing: Follower) -> Page:
+    rows = [[str(each)] for each in thing.resources()]
+    word = "synced" if thing.has_synced() else "not synced"
+    standing = Standing(word, (counted(len(rows), "resource"),), thing.reason)
+    parts = [grid(["resource"], rows, noun="resource")] if rows else []
+    return Page(f"Follower of {', '.join(thing.patterns)}", standing, parts)
+
+
+# -- records -----------------------------------------------------------------------------
+
+
+@page.register
+def _(thing: InformerStatus) -> Page:
+    return Page("InformerStatus", _standing(thing), [Facts(list(_facts(thing)))])
+
+
+@page.register
+def _(thing: Statuses) -> Page:
+    rows = [
+        [str(gvr), each.standing, f"{each.objects:,}", _ago(each.fresh_as_of), each.reason]
+        for gvr, each in thing.items()
+    ]
+    headings = ["resource", "standing", "objects", "as of", "why"]
+    return Page(parts=[without_blank(grid(headings, rows, noun="informer"), "why")])
+
+
+@page.register
+def _(thing: SyncResult) -> Page:
+    rows = [[str(gvr), "yes" if synced else "no"] for gvr, synced in thing.items()]
+    word = "synced" if thing else "not synced"
+    return Page("SyncResult", Standing(word), [grid(["resource", "synced"], rows, noun="cache")])
+
+
+@page.register
+def _(thing: AuditReport) -> Page:
+    kinds = ("updated", "deleted", "added", "unresolved")
+    rows = [[kind, key] for kind in kinds for key in getattr(thing, kind)]
+    parts = [_first_of(grid(["what", "key"], rows, noun="object"))] if rows else []
+    return Page("AuditReport", Standing(str(thing)), parts)
+
+
+# -- the parts ---------------------------------------------------------------------------
+
+
+def _title(what: str, gvr: GroupVersionResource) -> str:
+    return f"{what} of {gvr}"
+
+
+def _first(held: Held, namespace: str | None = None) -> Grid:
+    """The first objects of a cache, in the same time however many there are."""
+    store = held.store
+    objects = store.first(FIRST_ROWS, namespace).some(FIRST_ROWS)
+    total = len(store) if namespace is None else store.count_in(namespace)
+    return _grid(objects, held.known, total)
+
+
+def _standing_of(held: Held) -> Standing:
+    """One line on a cache: live, since when, why not, objects, bytes, indexes."""
+    status, store = held.status(), held.store
+    names = [name for name in store.get_indexers() if name != "namespace"]
+    more = f", and {len(names) - _MOST_INDEXES} more" if len(names) > _MOST_INDEXES else ""
+    said = [f"{_size(store.held_bytes)} held"]
+    if names:
+        said.append(f"indexes: {', '.join(names[:_MOST_INDEXES])}{more}")
+    return _standing(status, said)
+
+
+def _standing(status: InformerStatus, said: Sequence[str] = ()) -> Standing:
+    word = status.standing
+    times = []
+    if status.fresh_as_of is not None:
+        times.append(f"as of {_ago(status.fresh_as_of)}")
+    if status.listed:
+        whole = f" of about {status.expected:,}" if status.expected else ""
+        times.append(f"{status.listed:,}{whole} read")
+    why = status.reason
+    if status.next_try is not None:
+        why = f"{why} Next try in {_span(datetime.now(UTC), status.next_try)}.".strip()
+    span = "" if word == "closed" else _span(status.since)
+    return Standing(word, (*times, counted(status.objects, "object"), *said), why, span)
+
+
+def _facts(status: InformerStatus) -> Iterator[tuple[str, str]]:
+    """Each field of a status that says something, in words."""
+    for field in fields(status):
+        value = getattr(status, field.name)
+        if value is None or value == "" or (value == 0 and field.name not in _ALWAYS):
+            continue
+        if isinstance(value, datetime):
+            text = f"{value:%Y-%m-%d %H:%M:%S} UTC ({_ago(value)})"
+        elif isinstance(value, bool):
+            text = "yes" if value else "no"
+        else:
+            text = f"{value:,}" if isinstance(value, int) else str(value)
+        yield field.name.replace("_", " "), text
+
+
+_ALWAYS: Final = frozenset({"synced", "live", "objects"})
+
+
+def _asked(informer: SharedIndexInformer) -> list[tuple[str, str]]:
+    """What an informer asks the server for."""
+    options = informer.options
+    said = {
+        "namespaces": ", ".join(filter(None, options.scopes)) or "all",
+        "label selector": options.label_selector,
+        "field selector": options.field_selector,
+        "metadata only": "yes" if options.metadata_only else "",
+        "indexes": ", ".join(informer.indexer.get_indexers()),
+    }
+    return [(name, text) for name, text in said.items() if text]
+
+
+def _grid(objects: Objects, known: Known, total: int) -> Grid:
+    """Objects as kubectl would show them."""
+    with_namespace = any(obj.get("metadata", {}).get("namespace") for obj in objects)
+    columns = table_columns(known.gvr, known.columns(), with_namespace=with_namespace)
+    cells = [row(columns, obj) for obj in objects]
+    return grid([column.heading for column in columns], cells, total, noun="object")
+
+
+def _of_objects(several: Objects, known: Known | None) -> Grid:
+    if known is not None:
+        return _grid(several[:FIRST_ROWS], known, len(several))
+    rows = []
+    for obj in several[:FIRST_ROWS]:
+        metadata = obj.get("metadata")
+        about = metadata if isinstance(metadata, dict) else {}
+        created = about.get("creationTimestamp")
+        born = datetime.fromisoformat(created) if isinstance(created, str) else None
+        namespace, name = about.get("namespace"), about.get("name")
+        rows.append([obj.get("kind"), namespace, name, _span(born) if born else ""])
+    return grid(["kind", "namespace", "name", "age"], rows, len(several), noun="object")
+
+
+def _of_object(obj: Object) -> Page:
+    metadata = obj.get("metadata")
+    about = metadata if isinstance(metadata, dict) else {}
+    place = "/".join(str(about[name]) for name in ("namespace", "name") if about.get(name))
+    return Page(f"{obj.get('kind') or ''} {place}".strip(), parts=[Yaml(obj)])
+
+
+def _known(of: Any) -> Known | None:
+    """What is known of the resource of an informer or a lister."""
+    if of is None:
+        return None
+    lister = getattr(of, "lister", of)
+    if not isinstance(lister, GenericLister):
+        raise wrong("of", of, "the informer or the lister that the objects came from")
+    return lister.held.known
+
+
+def _first_of(whole: Grid) -> Grid:
+    return grid(whole.headings, whole.rows[:FIRST_ROWS], whole.total, noun=whole.noun)
+
+
+def _function(given: object) -> str:
+    return given if isinstance(given, str) else getattr(given, "__name__", repr(given))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _is_secret(obj: Object) -> bool:
+    return obj.get("kind") == "Secret" and obj.get("apiVersion") == "v1"
+
+
+def _without_values(change: Change) -> Change:
+    """A change of a Secret: that it is one, and not of what into what."""
+    old, new = ("(not shown)" if value is not None else None for value in change[1:])
+    return Change(change.path, old, new)
+
+
+def _ago(moment: datetime | None) -> str:
+    return "" if moment is None else f"{_span(moment)} ago"
+
+
+def _span(start: datetime | None, end: datetime | None = None) -> str:
+    if start is None:
+        return ""
+    whole = start if start.tzinfo else start.replace(tzinfo=UTC)
+    return age((end or datetime.now(UTC)) - whole)
+
+
+def _size(number: int) -> str:
+    """So many bytes, in three figures.
+
+    >>> _size(999), _size(16_906_643)
+    ('999 B', '16.9 MB')
+    """
+    size, units = float(number), iter(("B", "kB", "MB", "GB", "TB"))
+    unit = next(units)
+    while size >= 1000:
+        size, unit = size / 1000, next(units)
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"

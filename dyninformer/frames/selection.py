@@ -1,0 +1,440 @@
+"""Which columns somebody asks for, of which objects, and the table that comes of it.
+
+A table has one list of values for each column, as JSON has them. Rows are made of it as it is;
+pandas' frames and Arrow get the values in the column's one type (`types`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, overload
+
+from dyninformer.checked import checked_mapping, checked_texts, wrong
+from dyninformer.discovery import PrinterColumn
+from dyninformer.discovery.known import Known
+from dyninformer.errors import JSONPathError
+from dyninformer.frames import types
+from dyninformer.frames.types import Type
+from dyninformer.jsonpath import JSONPath, Projection
+from dyninformer.jsonpath.cells import check_column
+from dyninformer.jsonpath.printing import print_value
+from dyninformer.jsonpath.writing import Way
+from dyninformer.shown import Shown
+from dyninformer.store.codec import Codec, Entry
+from dyninformer.store.collector import made_at_once
+from dyninformer.store.snapshot import Columns, Row, Selector, View, entries_of
+from dyninformer.types import Key, Values
+
+if TYPE_CHECKING:
+    import pandas
+
+Labels: TypeAlias = str | Sequence[str] | Mapping[str, str]
+Several: TypeAlias = str | Sequence[str]
+Take: TypeAlias = Callable[[Values], Any]
+Rank: TypeAlias = tuple[int, float, str]
+ColumnList: TypeAlias = "list[Column]"
+KeyList: TypeAlias = list[Key]
+
+NAMESPACE, NAME = "namespace", "name"
+_SHOWN: Final = 20  # rows in a repr
+_AT_ONCE: Final = 2000  # objects
+
+_COLUMNS: Final = "a mapping from names to paths, such as {'issuer': '.spec.issuerRef.name'}"
+_LABELS: Final = "labels, such as ['app', 'tier'], or a mapping from names to labels"
+_QUANTITIES: Final = "names of columns whose values are quantities, such as ['cpu', 'memory']"
+_SORT_BY: Final = "a column or a path, or several; the greatest first with a minus: '-created'"
+
+
+class Column(NamedTuple):
+    """One column: its name, where its values are found, and of which type they are."""
+
+    name: str
+    path: JSONPath | None
+    """None: nothing can be found, since the CRD's path cannot be read."""
+    type: Type | None = None
+    """None: the values decide."""
+    take: Take | None = None
+    """Makes the value of what was found; None is the first, or all if the path asks for several."""
+
+    def values(self, found: Iterable[Values]) -> Values:
+        """The value of each object, from what the path found in it."""
+        if self.take is not None:
+            return list(map(self.take, found))
+        if self.path is not None and self.path.parsed.several:
+            return list(found)
+        return [values[0] if values else None for values in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which objects, in which order, with which columns; None is all of them, or what is usual.
+
+    Not for import.
+    """
+
+    columns: Columns | None = None
+    selector: Selector | None = None
+    field_selector: Selector | None = None
+    sort_by: Several | None = None
+    labels: Labels | None = None
+    quantity: Several | None = None
+
+
+EVERYTHING: Final = Choice()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length, with the keys of their rows; immutable."""
+
+    columns: Sequence[Column]
+    values: Sequence[Values]
+    """Of each column one list, as JSON has the values."""
+    keys: Sequence[Key]
+
+    def rows(self) -> Rows:
+        """One dict for each object."""
+        return Rows(self)
+
+    def types(self) -> list[Type]:
+        """The type of each column."""
+        return [
+            _type(column, values) for column, values in zip(self.columns, self.values, strict=True)
+        ]
+
+    def frame(self) -> pandas.DataFrame:
+        """As pandas has it, with the keys for its index."""
+        from dyninformer.frames import pandas_frames  # noqa: PLC0415 - few need it
+
+        names = [column.name for column in self.columns]
+        return pandas_frames.frame(names, self.types(), self.values, self.keys)
+
+    def stream(self) -> object:
+        """As Arrow has it: a PyCapsule of a C stream."""
+        from dyninformer.frames import arrow  # noqa: PLC0415 - few need it
+
+        names = [column.name for column in self.columns]
+        return arrow.stream(names, self.types(), self.values)
+
+    def schema(self) -> object:
+        """The schema of that stream: a PyCapsule, too."""
+        from dyninformer.frames import arrow  # noqa: PLC0415 - few need it
+
+        return arrow.schema([column.name for column in self.columns], self.types())
+
+
+class Rows(Sequence[Row], Shown):
+    """What ``select`` gives: a dict for each object, which Arrow's readers read as a table.
+
+    A row is made when it is looked at, and is the caller's own. It equals a list of the same rows;
+    it is none itself, since polars and DuckDB take lists for something else.
+
+    Not for import.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._names = [column.name for column in table.columns]
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Row]: ...
+    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
+        return {
+            name: values[at] for name, values in zip(self._names, self.table.values, strict=True)
+        }
+
+    def __iter__(self) -> Iterator[Row]:
+        names = self._names
+        for each in zip(*self.table.values, strict=True):
+            yield dict(zip(names, each, strict=True))
+
+    def __len__(self) -> int:
+        return len(self.table.keys)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list | Rows):
+            return NotImplemented
+        return list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment] # its values may be lists
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as an Arrow stream, for polars, DuckDB, pyarrow and others."""
+        del requested_schema  # a request, which need not be met
+        return self.table.stream()
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of that stream."""
+        return self.table.schema()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self[:_SHOWN]))
+        more = f", ... {len(self):,} rows" if len(self) > _SHOWN else ""
+        return f"[{shown}{more}]"
+
+
+def tabled(view: View, known: Known, choice: Choice = EVERYTHING) -> Table:
+    """The table of a moment."""
+    columns = asked_for(known, choice, namespaced=is_namespaced(view, known))
+    if choice == EVERYTHING:
+        return table_of(view, columns)
+    order = _order(choice.sort_by, columns)
+    entries = entries_of(view, choice.selector, choice.field_selector)
+    keys = list(entries)
+    hidden = [column for _, column, _ in order if column not in columns]
+    found = gathered([*columns, *hidden], keys, list(entries.values()), view.codec)
+    if order:
+        places = _sorted(order, [*columns, *hidden], found)
+        keys = [keys[at] for at in places]
+        found = [[values[at] for at in places] for values in found[: len(columns)]]
+    return Table(columns, found, keys)
+
+
+def table_of(view: View, columns: Sequence[Column]) -> Table:
+    """These columns of all objects of a moment."""
+    held = dict(view.items())
+    keys = list(held)
+    return Table(columns, gathered(list(columns), keys, list(held.values()), view.codec), keys)
+
+
+def stream_schema(view: View, known: Known) -> object:
+    """The schema of the stream of all columns that are usual, as a PyCapsule."""
+    from dyninformer.frames import arrow  # noqa: PLC0415 - few need it
+
+    columns = asked_for(known, EVERYTHING, namespaced=is_namespaced(view, known))
+    return arrow.schema([each.name for each in columns], [_type(each, []) for each in columns])
+
+
+def asked_for(known: Known, choice: Choice, *, namespaced: bool) -> ColumnList:
+    """The columns of a choice, behind namespace and name."""
+    columns = {each.name: each for each in identity(namespaced)}
+    schema = types.whole_schema(known.schema())
+    if choice.columns is None:
+        own = printer_columns(known, wide=False)
+        columns |= {each.name: each for each in own}
+    else:
+        checked_mapping("columns", choice.columns, _COLUMNS)
+        declared = _types_of_printer_columns(known)
+        for name, path in choice.columns.items():
+            columns[name] = _chosen(name, path, schema, declared)
+    for name, label in _labels(choice.labels).items():
+        columns[name] = Column(name, _label_path(label), types.TEXT)
+    for name in _quantities(choice.quantity, columns):
+        columns[name] = _as_quantity(columns[name])
+    return list(columns.values())
+
+
+def is_namespaced(view: View, known: Known) -> bool:
+    """Whether there is a column for it; so if nothing is held that tells, and nobody knows."""
+    first = next(iter(view.items()), None)
+    return known.namespaced() is not False if first is None else "/" in first[0]
+
+
+def printer_columns(known: Known, *, wide: bool) -> ColumnList:
+    """The columns that kubectl shows, with what it shows, except that dates are times."""
+    return [_printer_column(each) for each in known.columns() if wide or each.priority == 0]
+
+
+def gathered(
+    columns: ColumnList, keys: KeyList, entries: Sequence[Entry], codec: Codec
+) -> list[Values]:
+    """The values of each column, by one decode of each object; one is unpacked at a time."""
+    places = [column for column in columns if column.path is not None and not _is_text(column)]
+    projection = Projection([column.path for column in places if column.path is not None])
+    by_column: dict[int, Values] = {id(column): [] for column in places}
+
+    def gather() -> None:
+        # In parts: what was found is a list for each value, which need not all be there at once.
+        for start in range(0, len(entries) if places else 0, _AT_ONCE):
+            part = map(codec.plain, entries[start : start + _AT_ONCE])
+            found = zip(*map(projection.rows, part), strict=True)
+            for column, groups in zip(places, found, strict=True):
+                by_column[id(column)] += column.values(groups)
+
+    made_at_once(gather)
+    for column in columns:
+        if column.path is not None and id(column) not in by_column:
+            path = column.path
+            by_column[id(column)] = [_template_text(path, codec.plain(each)) for each in entries]
+    return [_values(column, keys, by_column.get(id(column))) for column in columns]
+
+
+def _values(column: Column, keys: KeyList, found: Values | None) -> Values:
+    if found is not None:
+        return found
+    if column is _NAMESPACE:
+        return [key.rpartition("/")[0] for key in keys]
+    if column is _NAME:
+        return [key.rpartition("/")[2] for key in keys]
+    return [None] * len(keys)
+
+
+_NAMESPACE: Final = Column(NAMESPACE, None, types.TEXT)
+_NAME: Final = Column(NAME, None, types.TEXT)
+
+
+def identity(namespaced: bool) -> ColumnList:
+    """The columns that tell objects apart."""
+    return [_NAMESPACE, _NAME] if namespaced else [_NAME]
+
+
+def _chosen(
+    name: str, given: str | JSONPath, schema: Any, declared: Mapping[object, Type]
+) -> Column:
+    path = given if isinstance(given, JSONPath) else JSONPath(given)
+    if path.parsed.parts > 1:
+        return Column(name, path, types.TEXT)
+    found = types.of_path(path, schema)
+    if not path.parsed.several:
+        by_column = declared.get(_place(path))
+        if found is None or (found == types.TEXT and by_column is types.TIME):
+            found = by_column or found
+    return Column(name, path, found)
+
+
+def _is_text(column: Column) -> bool:
+    """It is a template of several parts, which makes one text of an object."""
+    return column.path is not None and column.path.parsed.parts > 1
+
+
+def _template_text(path: JSONPath, plain: bytes) -> str | None:
+    try:
+        return path.text(plain)
+    except JSONPathError:
+        return None
+
+
+def _place(path: JSONPath) -> object:
+    """Equal for two spellings of one plain path."""
+    parsed = path.parsed
+    return parsed.steps if parsed.steps and not parsed.rest else path
+
+
+def _types_of_printer_columns(known: Known) -> dict[object, Type]:
+    """By their paths. A column of text says nothing: anything can be shown as text."""
+    found: dict[object, Type] = {}
+    for each in known.columns():
+        column = _printer_column(each)
+        if column.path is not None and column.type is not types.TEXT and column.type is not None:
+            found[_place(column.path)] = column.type
+    return found
+
+
+def _printer_column(column: PrinterColumn) -> Column:
+    kind = types.OF_COLUMN.get(column.type, types.TEXT)
+    try:
+        check_column(column.path)
+        path = JSONPath.column(column.path)
+    except JSONPathError:
+        return Column(column.name, None, kind)  # the API server leaves it empty, too
+    return Column(column.name, path, kind, _first_text if kind is types.TEXT else _first)
+
+
+def _first(found: Values) -> Any:
+    return found[0] if found else None
+
+
+def _first_text(found: Values) -> str | None:
+    """As kubectl shows it."""
+    if not found:
+        return None
+    value = found[0]
+    if value is None or isinstance(value, str):
+        return value
+    return print_value(value)
+
+
+def _labels(given: Labels | None) -> Mapping[str, str]:
+    """Labels by the names of their columns."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        found = checked_mapping("labels", given, _LABELS)
+        for each in found.values():
+            if not isinstance(each, str):
+                raise wrong("a label", each, "its key, such as 'app.kubernetes.io/name'")
+        return found
+    return {each: each for each in checked_texts("labels", given, _LABELS)}
+
+
+def _label_path(label: str) -> JSONPath:
+    return JSONPath(str(Way().to("metadata").to("labels").to(label)))
+
+
+def _quantities(given: Several | None, columns: Mapping[str, Column]) -> tuple[str, ...]:
+    names = () if given is None else checked_texts("quantity", given, _QUANTITIES)
+    for name in names:
+        if name not in columns:
+            known = ", ".join(columns)
+            raise ValueError(f"quantity names {name!r}, which is no column: there are {known}")
+    return names
+
+
+def _as_quantity(column: Column) -> Column:
+    several = column.path is not None and column.path.parsed.several and column.take is None
+
+    def worth(found: Values) -> Any:
+        worths = [types.quantity(each) for each in found]
+        return worths if several else _first(worths)
+
+    made = Type(types.Kind.LIST, types.NUMBER) if several else types.NUMBER
+    return column._replace(type=made, take=worth)
+
+
+def _type(column: Column, values: Values) -> Type:
+    if column.type is not None:
+        return column.type
+    several = column.path is not None and column.path.parsed.several and column.take is None
+    return types.of_values(values, several=several)
+
+
+# -- order -------------------------------------------------------------------------------
+
+
+class _Order(NamedTuple):
+    greatest_first: bool
+    column: Column
+    name: str
+
+
+def _order(given: Several | None, columns: ColumnList) -> list[_Order]:
+    """What to sort by, the first of them before the others."""
+    if given is None:
+        return []
+    known = {column.name: column for column in columns}
+    orders = []
+    for text in checked_texts("sort_by", given, _SORT_BY):
+        name = text.removeprefix("-") if text not in known else text
+        column = known.get(name)
+        if column is None:
+            column = Column(name, JSONPath(name))
+        orders.append(_Order(name != text, column, name))
+    return orders
+
+
+def _sorted(orders: Sequence[_Order], columns: ColumnList, found: Sequence[Values]) -> list[int]:
+    """The places of the rows in their new order; rows that are equal stay in theirs."""
+    places = list(range(len(found[0])))
+    for order in reversed(orders):
+        ranks = list(map(_rank, found[columns.index(order.column)]))
+        there = [at for at in places if ranks[at] is not None]
+        there.sort(key=lambda at: ranks[at] or _LEAST, reverse=order.greatest_first)
+        places = there + [at for at in places if ranks[at] is None]
+    return places
+
+
+_LEAST: Final[Rank] = (0, 0.0, "")
+
+
+def _rank(value: Any) -> Rank | None:
+    """Numbers, then texts; what is not there comes last, whatever the order."""
+    if value is None or value == []:
+        return None
+    if isinstance(value, bool | int | float):
+        return (1, float(value), "")
+    return (2, 0.0, value if isinstance(value, str) else types.json_text(value))

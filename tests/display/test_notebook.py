@@ -1,0 +1,248 @@
+"""What each thing shows, on a cluster with hostile names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dyninformer import (
+    DynamicSharedInformerFactory,
+    GenericInformer,
+    SharedIndexInformer,
+    aio,
+    show,
+)
+from dyninformer.display.notebook import page
+from dyninformer.testing import ApiServer
+from dyninformer.threads import Deadline, Waiting, waited
+from tests.display.test_html import Reader, check
+from tests.frames.objects import certificate, holding
+
+EVIL = "<img src=x onerror=alert(1)>"
+CERT: dict[str, Any] = {
+    "apiVersion": "cert-manager.io/v1",
+    "kind": "Certificate",
+    "metadata": {"name": "evil", "namespace": "prod", "annotations": {"note": EVIL}},
+    "spec": {"secretName": EVIL, "issuerRef": {"name": EVIL}},
+}
+SECRET: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {
+        "name": "token",
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "hunter2"},
+    },
+    "data": {"password": "aHVudGVyMg=="},
+    "stringData": {"plain": "hunter2"},
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    """A cluster with a certificate that somebody has named badly."""
+    with ApiServer() as found:
+        found.install("examples/crd")
+        found.create(CERT)
+        found.create(SECRET, namespace="default")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def factory(server: ApiServer) -> Iterator[DynamicSharedInformerFactory]:
+    """Of certificates and Secrets, synced."""
+    with DynamicSharedInformerFactory(server.client()) as found:
+        found.for_resource("cert", indexers={"by-issuer": ".spec.issuerRef.name"})
+        found.for_resource("v1/secrets")
+        found.sync(timeout=30)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def certs(factory: DynamicSharedInformerFactory) -> GenericInformer:
+    """Its certificates."""
+    return factory.for_resource("cert")
+
+
+def texts(thing: Any) -> str:
+    """What it shows as text, if its HTML says the same and is harmless."""
+    bundle = thing._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "text/plain"}
+    read = Reader(bundle["text/html"])
+    check(read)
+    words = "".join(read.text.split()).lower()
+    for word in str(bundle["text/plain"]).lower().split():
+        assert word in words
+    assert thing.__rich__() is not None
+    return str(bundle["text/plain"])
+
+
+def test_a_lister_shows_its_objects_in_the_columns_of_kubectl(certs: GenericInformer) -> None:
+    """And in one line how it stands; the informer does, too, and each namespace."""
+    shown = texts(certs.lister)
+    first, standing, headings, *rows, count = shown.split("\n")
+    assert first == "Lister of certificates.v1.cert-manager.io"
+    assert standing.startswith("live for ")
+    assert "· 3 objects ·" in standing
+    assert standing.endswith("B held · indexes: by-issuer")
+    assert headings.split() == ["NAMESPACE", "NAME", "READY", "SECRET", "AGE"]
+    assert [row.split()[1] for row in rows] == ["evil", "mail", "shop"]
+    assert count == "3 objects"
+    assert texts(certs).startswith("GenericInformer of certificates.v1.cert-manager.io\nlive for ")
+    assert texts(certs.lister.by_namespace("prod")).endswith("\n3 objects")
+    assert texts(certs.lister.by_namespace("nope")).endswith("\n0 objects")
+
+
+def test_of_many_objects_the_first_are_shown() -> None:
+    """Nobody walks over the others."""
+    lister = holding(*(certificate(f"c{n}") for n in range(50)))
+    assert texts(lister).endswith("\n20 of 50 objects")
+    assert len(lister.held.store.first(20)) == 20
+
+
+def test_an_informer_shows_what_it_asks_for_and_its_handlers(certs: GenericInformer) -> None:
+    """With their backlogs, and its status in words."""
+    handler = certs.informer.add_event_handler(on_add=lambda obj: None, name="mine")
+    assert handler.wait_for_sync(20)
+    shown = texts(certs.informer)
+    assert "namespaces  all" in shown
+    assert "mine      0" in shown
+    assert "fresh as of" in shown
+    assert texts(handler) == "Registration mine\nsynced · 0 events to be handled"
+    handler.remove()
+    assert texts(handler).split("\n")[1].startswith("removed")
+
+
+def test_a_factory_shows_its_informers(factory: DynamicSharedInformerFactory) -> None:
+    """And so do their statuses, and what a sync returned."""
+    shown = texts(factory)
+    assert shown.split("\n")[1].startswith("live · http")
+    assert "secrets.v1                        live       1" in shown
+    assert "WHY" not in shown
+    assert "certificates.v1.cert-manager.io   live       3" in texts(factory.status())
+    assert "2 caches" in texts(factory.wait_for_cache_sync())
+    assert repr(factory).endswith("2 informers, live>")
+
+
+def test_an_indexer_shows_its_indexes(certs: GenericInformer) -> None:
+    """What they are of, and the first values with how many objects each has."""
+    shown = texts(certs.informer.indexer)
+    assert "namespace   namespace_index        1        prod: 3" in shown
+    assert f"{EVIL}: 1" in shown
+    assert texts(certs.informer.store).endswith("\n3 objects")
+
+
+def test_events_show_what_they_changed(certs: GenericInformer) -> None:
+    """An addition its object; a stream how much waits in it."""
+    with certs.informer.events() as events:
+        assert texts(events) == "EventStream of certificates.v1.cert-manager.io\nopen · 3 events"
+        added = next(events)
+        assert texts(added).startswith("ADDED certificates.v1.cert-manager.io prod/evil\nversion ")
+        certs.patch("shop", "prod", {"metadata": {"labels": {"tier": EVIL[5:8]}}}, wait=True)
+        changed = next(event for event in events if event.type == "UPDATED")
+    assert f'+ .metadata.labels.tier: "{EVIL[5:8]}"' in texts(changed)
+    assert texts(events).split("\n")[1].startswith("closed")
+    assert '.metadata.labels.tier: "src"' in texts(show(changed.changes()))
+
+
+def test_rows_a_queue_a_follower_and_an_audit_show_themselves(
+    factory: DynamicSharedInformerFactory, certs: GenericInformer
+) -> None:
+    """In words and tables."""
+    rows = certs.lister.select({"hosts": ".spec.dnsNames[*]"}, selector="app.kubernetes.io/name")
+    assert '["shop.example.com"]' in texts(rows)
+    with certs.work_queue(name="mine") as queue:
+        assert texts(queue).startswith("WorkQueue mine\nopen · ")
+    assert texts(queue).split("\n")[1].startswith("closed")
+    with factory.follow("secrets") as follower:
+        assert follower.wait_for_sync(20)
+        assert texts(follower).split("\n")[-1] == "1 resource"
+    assert "3 objects are as the server has them" in texts(certs.informer.audit())
+
+
+def test_show_is_for_plain_objects_and_lists(certs: GenericInformer) -> None:
+    """Which stay what they are."""
+    found = certs.lister.list()
+    assert type(found) is list
+    assert "KIND" in texts(show(found))
+    assert "SECRET" in texts(show(found, of=certs))
+    assert "SECRET" in texts(show(found, of=certs.lister))
+    shown = texts(show(certs.lister.get("evil", "prod")))
+    assert shown.startswith("Certificate prod/evil\napiVersion: cert-manager.io/v1\n")
+    assert "managedFields" not in shown
+    assert str(show(certs)) == str(page(certs))
+    assert texts(show({"metadata": None})) == "\nmetadata: null".strip()
+    assert texts(show([])) == "0 objects"
+
+
+def test_of_a_secret_no_value_is_shown(factory: DynamicSharedInformerFactory) -> None:
+    """Notebooks are kept, and passed on."""
+    secrets = factory.for_resource("v1/secrets")
+    with secrets.informer.events() as events:
+        added = next(events)
+        patch = {"data": {"password": "c3dvcmRmaXNo", "new": "c3dvcmRmaXNo"}}
+        secrets.patch("token", "default", patch, wait=True)
+        changed = next(event for event in events if event.type == "UPDATED")
+    shown = texts(show(secrets.lister.get("token", "default"))) + texts(added) + texts(changed)
+    shown += texts(show(SECRET))
+    assert "password: (9 bytes, not shown)" in shown
+    assert '+ .data.new: "(not shown)"' in shown
+    for secret in ("c3dvcmRmaXNo", "swordfish", "aHVudGVyMg", "hunter2"):
+        assert secret not in shown
+
+
+def test_before_the_start_and_after_the_end_it_says_so(server: ApiServer) -> None:
+    """In the repr, too; the columns are still those that were learned."""
+    with DynamicSharedInformerFactory(server.client()) as factory:
+        assert texts(factory).split("\n")[1].startswith("not started")
+        certs = factory.for_resource("cert")
+        assert texts(certs).split("\n")[1].startswith("not started")
+        assert repr(certs).endswith("0 objects, not started>")
+        factory.sync(timeout=30)
+        assert repr(certs.informer).endswith("3 objects, live>")
+        assert "SECRET" in texts(certs)
+    assert texts(certs).split("\n")[1].startswith("closed · ")
+    assert "SECRET" in texts(certs)
+    assert repr(certs.lister).endswith("3 objects, closed>")
+    assert repr(factory).endswith("1 informers, closed>")
+
+
+def until_cut_off(informer: SharedIndexInformer) -> Waiting[None]:
+    """Until it has noticed."""
+    yield informer.reflectors.pause(lambda: informer.status().standing == "cut off", Deadline(20))
+
+
+def test_cut_off_from_its_server_it_says_why() -> None:
+    """And what is held is shown as it was."""
+    with ApiServer() as server:
+        factory = DynamicSharedInformerFactory(server.client())
+        spaces = factory.for_resource("v1/namespaces")
+        factory.sync(timeout=30)
+    try:
+        waited(until_cut_off(spaces.informer))
+        standing, why = texts(spaces).split("\n")[1:3]
+        assert standing.startswith("cut off for ")
+        assert "cannot" in why
+        assert "cut off" in texts(factory.status())
+        assert repr(spaces).endswith("4 objects, cut off>")
+    finally:
+        factory.shutdown(5)
+
+
+def test_shells_of_an_event_loop_show_what_they_are_shells_of(server: ApiServer) -> None:
+    """The same tables; before there is anything, that."""
+
+    async def main() -> None:
+        async with aio.DynamicSharedInformerFactory(server.client()) as factory:
+            assert texts(factory).split("\n")[1].startswith("not started · ")
+            certs = await factory.for_resource("cert")
+            await factory.sync(timeout=30)
+            assert texts(factory).split("\n")[1].startswith("live · ")
+            shown = await asyncio.to_thread(texts, certs)
+            assert "SECRET" in shown
+            assert texts(certs.informer).startswith("SharedIndexInformer of")
+            assert (await factory.sql("select count(*) from certificates")).fetchall() == [(3,)]
+
+    asyncio.run(main())

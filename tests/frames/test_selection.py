@@ -1,0 +1,167 @@
+"""Which columns and rows somebody gets who asks for a table."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from dyninformer.errors import SelectorError, UnknownIndexError
+from dyninformer.jsonpath import JSONPath
+from dyninformer.lister import GenericLister
+from tests.frames.objects import PODS, certificate, holding
+
+READY = {"type": "Ready", "status": "True"}
+
+
+@pytest.fixture
+def lister() -> GenericLister:
+    """Three certificates in two namespaces, by issuer."""
+    return holding(
+        certificate(
+            "shop",
+            spec={"dnsNames": ["a", "b"], "issuerRef": {"name": "le"}, "cpu": "500m"},
+            status={"conditions": [READY, {"type": "Ready", "status": "again"}]},
+            labels={"app": "shop", "example.com/tier": "web"},
+        ),
+        certificate("mail", spec={"dnsNames": ["c"], "replicas": 2, "cpu": 2}),
+        certificate("shop", "dev", labels={"app": "shop"}),
+        indexers={"by-issuer": ".spec.issuerRef.name"},
+    )
+
+
+def test_a_path_with_each_is_always_a_list_and_one_without_never(lister: GenericLister) -> None:
+    """However many values an object has: none, one, or several."""
+    rows = lister.select({"all": ".spec.dnsNames[*]", "first": ".spec.dnsNames[0]"})
+    assert [(row["all"], row["first"]) for row in rows] == [
+        (["a", "b"], "a"),
+        (["c"], "c"),
+        ([], None),
+    ]
+
+
+def test_a_filter_gives_the_first_that_it_finds(lister: GenericLister) -> None:
+    """It is made to find one."""
+    rows = lister.select({"ready": ".status.conditions[?(@.type=='Ready')].status"})
+    assert [row["ready"] for row in rows] == ["True", None, None]
+
+
+def test_slices_unions_and_descents_are_lists_too(lister: GenericLister) -> None:
+    """In both dialects."""
+    paths = {"s": ".spec.dnsNames[0:1]", "d": "..name", "x": "$.spec.dnsNames[*]", "u": "$.spec.*"}
+    row = lister.select({**paths, "plain": "$.spec.cpu"})[1]
+    assert row["s"] == ["c"]
+    assert row["x"] == ["c"]
+    assert "mail" in row["d"]
+    assert isinstance(row["u"], list)
+    assert row["plain"] == 2
+
+
+def test_a_template_of_several_parts_is_its_text(lister: GenericLister) -> None:
+    """As kubectl prints it."""
+    rows = lister.select({"id": "{.metadata.namespace}:{.metadata.name}"})
+    assert [row["id"] for row in rows] == ["prod:shop", "prod:mail", "dev:shop"]
+
+
+def test_without_columns_they_are_those_of_kubectl(lister: GenericLister) -> None:
+    """With what kubectl shows; those of wide tables are not there, nor what cannot be read."""
+    first = lister.select()[0]
+    assert first == {
+        "namespace": "prod",
+        "name": "shop",
+        "Ready": "True",
+        "Hosts": '["a","b"]',
+        "Replicas": None,
+        "Renewed": None,
+        "Broken": None,
+        "Age": "2026-01-02T03:04:05Z",
+    }
+
+
+def test_built_in_resources_have_the_columns_that_everybody_knows() -> None:
+    """Nothing has to be asked for."""
+    pod = certificate("web", spec={"nodeName": "n1"}, status={"phase": "Running"})
+    row = holding(pod, gvr=PODS, crd=None).select()[0]
+    assert {"Status": "Running", "Restarts": None}.items() <= row.items()
+
+
+def test_selectors_namespaces_and_indexes_choose_rows(lister: GenericLister) -> None:
+    """Each alone, and together."""
+    name = {"n": ".metadata.name"}
+    assert [r["namespace"] for r in lister.select(name, selector="app=shop")] == ["prod", "dev"]
+    assert [r["n"] for r in lister.select(name, field_selector="spec.cpu=2")] == ["mail"]
+    assert [r["n"] for r in lister.select(name, namespace="dev")] == ["shop"]
+    assert [r["n"] for r in lister.select(name, index=("by-issuer", "le"))] == ["shop"]
+    assert not lister.select(name, index=("by-issuer", "le"), namespace="dev")
+    assert not lister.select(name, index=("by-issuer", "le"), selector="app=mail")
+    assert len(lister.by_namespace("prod").select(name, index=("by-issuer", "le"))) == 1
+    with pytest.raises(UnknownIndexError, match="has no index 'nope'"):
+        lister.select(name, index=("nope", "x"))
+    with pytest.raises(SelectorError):
+        lister.select(name, selector="a in (")
+
+
+def test_labels_become_columns(lister: GenericLister) -> None:
+    """Under their own name, or another one."""
+    row = lister.select({}, labels=["app", "example.com/tier"])[0]
+    assert (row["app"], row["example.com/tier"]) == ("shop", "web")
+    assert lister.select({}, labels={"tier": "example.com/tier"})[1]["tier"] is None
+
+
+def test_quantities_become_numbers(lister: GenericLister) -> None:
+    """Those of the columns that are named; what is none is nothing."""
+    columns = {"cpu": ".spec.cpu", "hosts": ".spec.dnsNames[*]", "text": ".spec.cpu"}
+    rows = lister.select(columns, quantity=["cpu", "hosts"])
+    assert [row["cpu"] for row in rows] == [0.5, 2.0, None]
+    assert [row["hosts"] for row in rows] == [[None, None], [None], []]
+    assert rows[0]["text"] == "500m"
+
+
+def test_rows_are_sorted_and_what_has_no_value_comes_last(lister: GenericLister) -> None:
+    """By a column or a path, in either direction; rows that are equal keep their order."""
+    names = {"who": "{.metadata.namespace}/{.metadata.name}"}
+
+    def order(*by: str) -> list[str]:
+        return [row["who"] for row in lister.select(names, sort_by=by)]
+
+    assert order("name") == ["prod/mail", "prod/shop", "dev/shop"]
+    assert order("-name") == ["prod/shop", "dev/shop", "prod/mail"]
+    assert order(".spec.replicas") == ["prod/mail", "prod/shop", "dev/shop"]
+    assert order("-.spec.replicas") == ["prod/mail", "prod/shop", "dev/shop"]
+    assert order("namespace", "name") == ["dev/shop", "prod/mail", "prod/shop"]
+    assert list(lister.select(names, sort_by=".spec.cpu")[0]) == ["namespace", "name", "who"]
+
+
+def test_rows_are_a_sequence_of_dicts_of_the_callers_own(lister: GenericLister) -> None:
+    """They equal a list, and changing one changes no other."""
+    rows = lister.select({"n": JSONPath(".metadata.name")})
+    plain = list(rows)
+    assert rows == plain
+    assert rows != plain[1:]
+    assert rows[-1] == plain[-1]
+    assert rows[1:] == plain[1:]
+    rows[0].clear()
+    assert rows == plain
+    assert repr(rows) == repr(plain)
+    assert rows != "rows"
+
+
+def test_a_long_repr_ends_early() -> None:
+    """So that nobody prints 100,000 rows by mistake."""
+    rows = holding(*(certificate(f"c{n}") for n in range(30))).select({})
+    assert repr(rows).count("'name'") == 20
+    assert repr(rows).endswith(", ... 30 rows]")
+
+
+def test_cluster_scoped_objects_have_no_namespace() -> None:
+    """Neither have none of a resource that is known to be cluster-scoped."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+    assert holding(node, gvr=PODS, crd=None).select({}) == [{"name": "n1"}]
+    assert [each.name for each in holding().select({}).table.columns] == ["namespace", "name"]
+
+
+def test_what_collects_is_back_as_it_was(lister: GenericLister) -> None:
+    """Making a table holds the collector for a moment."""
+    before = gc.get_threshold()
+    lister.select({})
+    assert gc.get_threshold() == before
