@@ -223,7 +223,8 @@ def add(w: Any, **wrong: Any) -> Any:
 
 async def closed(w: Any, timeout: Any) -> None:
     """Close an open informer."""
-    await (await public.open_informer("ns", client=w.client)).close(timeout)
+    async with public.open_informer("ns", client=w.client) as opened:
+        await opened.close(timeout)
 
 
 async def streamed(w: Any, **wrong: Any) -> None:

@@ -79,6 +79,7 @@ def test_help_imports_neither_the_client_nor_the_library(args: list[str]) -> Non
     assert {name for name in loaded if name.startswith("dyninformer")} == {
         "dyninformer",
         "dyninformer.errors",
+        "dyninformer.first_use",
         "dyninformer.cli",
         "dyninformer.cli.main",
         "dyninformer.cli.completion",

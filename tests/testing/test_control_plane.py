@@ -224,7 +224,7 @@ def test_a_snapshot_can_be_gone_back_to(plane: ControlPlane) -> None:
 def test_the_log_of_each_process_can_be_read(plane: ControlPlane) -> None:
     """What a process prints is kept."""
     assert "Version: v1." in plane.log("kube-apiserver")
-    with pytest.raises(KeyError, match="etcd, kube-apiserver"):
+    with pytest.raises(ValueError, match="give 'etcd' or 'kube-apiserver'"):
         plane.log("kubelet")  # type: ignore[arg-type]
 
 
