@@ -26,9 +26,11 @@ if TYPE_CHECKING:
         DynInformerError,
         EventTypeWarning,
         ForbiddenError,
+        IncompleteRecordingWarning,
         InvalidError,
         JSONPathError,
         JSONPathWarning,
+        NotKeptError,
         NotSyncedWarning,
         ObjectNotFoundError,
         OptionsConflictError,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         UnknownIndexError,
         UnknownResourceError,
         UnreachableError,
+        UnreadableFileError,
         WaitTimeoutError,
         WriteError,
     )
@@ -54,7 +57,18 @@ if TYPE_CHECKING:
     from dyninformer.jsonpath import JSONPath, compound, jsonpath_index
     from dyninformer.lister import GenericLister, GenericNamespaceLister
     from dyninformer.metrics import Metrics
-    from dyninformer.options import DROP, Drop, ListOptions, ResourceOptions, ResourceOptionsDict
+    from dyninformer.moments.difference import Difference, ObjectDifference
+    from dyninformer.moments.recording import Recording, open_recording
+    from dyninformer.moments.snapshot import Snapshot
+    from dyninformer.moments.version import Version
+    from dyninformer.options import (
+        DROP,
+        Drop,
+        History,
+        ListOptions,
+        ResourceOptions,
+        ResourceOptionsDict,
+    )
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.transforms import strip
     from dyninformer.watching.audit import AuditReport
@@ -71,6 +85,7 @@ __all__ = [
     "ConfigError",
     "ConflictError",
     "Controller",
+    "Difference",
     "Discovery",
     "Drop",
     "DynInformerError",
@@ -86,6 +101,8 @@ __all__ = [
     "GenericNamespaceLister",
     "GroupVersionResource",
     "HandlerOptions",
+    "History",
+    "IncompleteRecordingWarning",
     "Indexer",
     "InformerState",
     "InformerStatus",
@@ -96,18 +113,22 @@ __all__ = [
     "JSONPathWarning",
     "ListOptions",
     "Metrics",
+    "NotKeptError",
     "NotSyncedWarning",
+    "ObjectDifference",
     "ObjectNotFoundError",
     "OpenInformer",
     "OptionsConflictError",
     "PrinterColumn",
     "RateLimited",
+    "Recording",
     "Registration",
     "ResolvedResource",
     "ResourceOptions",
     "ResourceOptionsDict",
     "SelectorError",
     "SharedIndexInformer",
+    "Snapshot",
     "StaleCacheError",
     "StoppedError",
     "Store",
@@ -115,6 +136,8 @@ __all__ = [
     "UnknownIndexError",
     "UnknownResourceError",
     "UnreachableError",
+    "UnreadableFileError",
+    "Version",
     "WaitTimeoutError",
     "WorkItem",
     "WorkQueue",
@@ -123,10 +146,21 @@ __all__ = [
     "compound",
     "jsonpath_index",
     "open_informer",
+    "open_recording",
     "strip",
 ]
 
 _HOMES = {
+    "History": "options",
+    "open_recording": "moments.recording",
+    "Recording": "moments.recording",
+    "Version": "moments.version",
+    "IncompleteRecordingWarning": "errors",
+    "NotKeptError": "errors",
+    "UnreadableFileError": "errors",
+    "ObjectDifference": "moments.difference",
+    "Difference": "moments.difference",
+    "Snapshot": "moments.snapshot",
     "Controller": "informer",
     "Discovery": "discovery",
     "PrinterColumn": "discovery",

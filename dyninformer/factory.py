@@ -514,6 +514,10 @@ class GenericInformer:
     def __init__(self, informer: SharedIndexInformer) -> None:
         self.informer = informer
         self.lister: GenericLister = informer.lister
+        self.history = informer.history
+        """`SharedIndexInformer.history`"""
+        self.snapshot = informer.snapshot
+        """`SharedIndexInformer.snapshot`"""
         self.work_queue = informer.work_queue
         """`SharedIndexInformer.work_queue`"""
         self.patch = informer.patch

@@ -16,10 +16,11 @@ from dyninformer.delivery.dispatch import Dispatcher, Timer, Timers, jittered
 from dyninformer.delivery.handlers import Handler, HandlerOptions, Registration
 from dyninformer.delivery.stream import EventStream
 from dyninformer.discovery import Discovery
-from dyninformer.errors import AuditError, StoppedError
+from dyninformer.errors import AuditError, NotKeptError, StoppedError
 from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.metrics import NO_METRICS, Metrics, contained
+from dyninformer.moments.version import Versions, versions_of
 from dyninformer.options import (
     ALL_NAMESPACES,
     DEFAULT_PAGE_SIZE,
@@ -32,6 +33,8 @@ from dyninformer.options import (
 )
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec
+from dyninformer.store.decide import Deltas
+from dyninformer.store.history import VersionHistory
 from dyninformer.store.store import Store as Cache
 from dyninformer.threads import (
     Bell,
@@ -59,6 +62,8 @@ from dyninformer.writing import Write, Writes, until_written
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
     from kubernetes.dynamic import DynamicClient
+
+    from dyninformer.moments.snapshot import Snapshot
 
 Tweak: TypeAlias = Callable[[ListOptions], None]
 WatchErrorHandler: TypeAlias = Callable[[Exception], object]
@@ -119,7 +124,13 @@ class SharedIndexInformer(Writes[Object]):
             resync=self.options.resync or 0.0,
             max_backlog=self.options.max_backlog or 0,
         )
-        self._store.on_changes = self._dispatcher.publish  # under the store's lock
+        kept = self.options.versions_kept
+        self._history = VersionHistory(kept, self.options.scopes) if kept else None
+        publish = self._dispatcher.publish
+        # Under the store's lock.
+        self._store.on_changes = (
+            publish if self._history is None else _noting(self._history, publish)
+        )
         self._reflectors = Reflectors(
             gvr,
             self.options,
@@ -211,6 +222,27 @@ class SharedIndexInformer(Writes[Object]):
         check_transform(transform)
         self._reflectors.check_not_started("set_transform")
         self._store.set_transform(transform)
+
+    def history(self, name: str, namespace: str | None = None) -> Versions:
+        """The versions of an object that are kept, oldest first, the present one last.
+
+        Also of one that was deleted. ``name`` may be ``namespace/name``. It is empty for what was
+        never there, or is gone for too long. NotKeptError unless ``history=`` was asked for.
+        """
+        if self._history is None:
+            raise NotKeptError(
+                f"the informer of {self.gvr} keeps no history: ask for it with history=20"
+            )
+        key = self.key_rules.checked_key(name, namespace)
+        with self._store.lock:
+            kept = self._history.of(key, self._store.get(key))
+        if not kept:
+            self.key_rules.check(key, "history('namespace/{name}')")
+        return versions_of(self.gvr, key, self._store.codec, kept)
+
+    def snapshot(self) -> Snapshot:
+        """What is held at this moment, to be read when it has changed: `GenericLister.snapshot`."""
+        return self.lister.snapshot()
 
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
         """Add indexes, also while running (S15)."""
@@ -417,6 +449,19 @@ class SharedIndexInformer(Writes[Object]):
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"
+
+
+def _noting(history: VersionHistory, publish: Callable[[Deltas], None]) -> Callable[[Deltas], None]:
+    """Have changes noted, and then told, whatever becomes of the first."""
+
+    def tell(deltas: Deltas) -> None:
+        try:
+            history.note(deltas)
+        except BaseException:  # noqa: BLE001 - no memory, say: that is no reason to keep less
+            history.forget()
+        publish(deltas)
+
+    return tell
 
 
 class Controller:

@@ -19,6 +19,8 @@ from dyninformer.types import Names, Object, Objects
 if TYPE_CHECKING:
     import pandas
 
+    from dyninformer.moments.snapshot import Snapshot
+
 T = TypeVar("T")
 _RAISE: Final = object()
 Answers: TypeAlias = list[bool | None]
@@ -333,6 +335,18 @@ class GenericLister:
         Without ``columns`` it shows when each object was created, and its labels.
         """
         return frame(self._view(None), columns)
+
+    def snapshot(self) -> Snapshot:
+        """All objects as they are at this moment: the same reads, of what changes no more.
+
+        It takes a pointer for each object, and no copy of one. Two of them can be compared, and
+        kept in files: see `Snapshot`.
+        """
+        from dyninformer.moments.snapshot import snapshot_of  # noqa: PLC0415 - it is a lister
+
+        if self._fresh:
+            self._look_whether_synced()
+        return snapshot_of(self._store, self._rules.namespaces)
 
     def __iter__(self) -> Iterator[Object]:
         return iter(self._view(None))

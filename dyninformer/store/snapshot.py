@@ -43,6 +43,11 @@ class View:
         self.codec = codec
         self._entries = entries
 
+    @property
+    def by_namespace(self) -> ByNamespace:
+        """The entries themselves: to be read, and not to be changed."""
+        return self._entries
+
     def keys(self) -> Keys:
         """All keys, in the order of the store."""
         return [key for entries in self._entries.values() for key in entries]

@@ -19,11 +19,16 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import zstandard
 
-from dyninformer.cli.errors import CommandError
-from dyninformer.cli.recording import RecordingReader
-from dyninformer.errors import ConfigError, JSONPathError, SelectorError, UnreachableError
+from dyninformer.errors import (
+    ConfigError,
+    JSONPathError,
+    SelectorError,
+    UnreachableError,
+    UnreadableFileError,
+)
 from dyninformer.jsonpath import JSONPath
 from dyninformer.jsonpath.json_bytes import too_deep
+from dyninformer.moments.recorded import RecordingReader
 from dyninformer.resource import GroupVersionResource
 from dyninformer.selectors import FieldSelector, LabelSelector, escape_field_value
 from dyninformer.store.store import Store
@@ -328,7 +333,7 @@ def recording(data: bytes) -> None:
 def _lines(data: bytes, name: str) -> list[Any]:
     found: list[Any] = []
     for path in _written(data, name):
-        with suppress(CommandError), RecordingReader(path) as reader:
+        with suppress(UnreadableFileError), RecordingReader(path) as reader:
             found.append(reader.header)
             found.extend(reader.lines())
     return found
