@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         ResourceOptions,
         ResourceOptionsDict,
     )
+    from dyninformer.relations.tree import Tree, TreeNode
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.transforms import strip
     from dyninformer.watching.audit import AuditReport
@@ -133,6 +134,8 @@ __all__ = [
     "StoppedError",
     "Store",
     "SyncResult",
+    "Tree",
+    "TreeNode",
     "UnknownIndexError",
     "UnknownResourceError",
     "UnreachableError",
@@ -151,6 +154,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "TreeNode": "relations.tree",
+    "Tree": "relations.tree",
     "History": "options",
     "open_recording": "moments.recording",
     "Recording": "moments.recording",

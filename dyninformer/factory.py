@@ -37,6 +37,8 @@ from dyninformer.options import (
     checked_resync,
     options_from,
 )
+from dyninformer.relations.caches import Relations
+from dyninformer.relations.tree import Tree
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import (
     Deadline,
@@ -47,7 +49,7 @@ from dyninformer.threads import (
     runs_for,
     waited,
 )
-from dyninformer.types import Names
+from dyninformer.types import Names, Object, Objects
 from dyninformer.waiting import until_fresh
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.status import InformerStatus
@@ -130,6 +132,9 @@ class DynamicSharedInformerFactory:
             ),
             defaults=defaults,
             resources=by_resource,
+        )
+        self._relations = Relations(
+            self._registry.informers, self._runtime.discovery, self._runtime.source
         )
         # Guards _followers, and _stopped's change. Nothing that takes a lock is called under it.
         # A signal handler that shuts down may come while its own thread holds it, hence one that
@@ -321,6 +326,40 @@ class DynamicSharedInformerFactory:
             follower.close()
             self._check_running()
         return follower
+
+    # -- what objects have to do with each other -----------------------------------------
+
+    def owners(self, obj: Object, *, fetch: bool = False) -> Objects:
+        """The objects that ``obj`` names as its owners, of all kinds that this factory caches.
+
+        ``fetch`` asks the server for those that are not cached. What is not there any more, or has
+        another uid than the reference says, is left out; `tree` shows it.
+        """
+        return self._relations.owners(obj, fetch)
+
+    def owned_by(self, obj: Object, *, fetch: bool = False) -> Objects:
+        """The objects that name ``obj`` as an owner, sorted by kind and name.
+
+        Of all kinds that this factory caches, by an index that is made when it is first asked for,
+        and kept up to date. ``fetch`` asks the server for those of all other kinds, too: a list of
+        metadata for each that may be listed.
+        """
+        return self._relations.owned_by(obj, fetch)
+
+    def tree(self, obj: Object, *, fetch: bool = False) -> Tree:
+        """What is above ``obj`` and below it, as far as it is cached; ``print`` draws it.
+
+        ``fetch`` asks the server for the rest, as `owners` and `owned_by` do.
+        """
+        return self._relations.tree(obj, fetch)
+
+    def events_of(self, obj: Object, *, fetch: bool = False) -> Objects:
+        """The Events about ``obj``, oldest first.
+
+        Of the cached ones; ``fetch`` asks the server unless all that there are are cached.
+        NotKeptError if no events are cached, and it is not to be asked.
+        """
+        return self._relations.events_of(obj, fetch)
 
     @property
     def client(self) -> DynamicClient:
@@ -719,6 +758,10 @@ class Registry:
         """All informers, in the order in which they were asked for."""
         with self._lock:
             return [entry.generic for entry in self._entries.values()]
+
+    def informers(self) -> list[SharedIndexInformer]:
+        """The same, without their listers."""
+        return [each.informer for each in self.all()]
 
     def close(self) -> None:
         """Make no informer any more."""

@@ -45,7 +45,7 @@ from dyninformer.threads import (
     runs_for,
     waited,
 )
-from dyninformer.types import Key, Names, Object
+from dyninformer.types import Key, Names, Object, Objects
 from dyninformer.waiting import Condition, Written, until_fresh, until_met, until_seen
 from dyninformer.watching.audit import AuditReport, ScopeAudit
 from dyninformer.watching.background import BackgroundThreads
@@ -371,6 +371,17 @@ class SharedIndexInformer(Writes[Object]):
         AuditError says why it cannot be compared: no right to list it, not synced, not there.
         """
         return self._reflectors.audit(Deadline(timeout))
+
+    def related(self, index: str, path: str, value: str) -> Objects:
+        """What an index of this package's own has; it is made if it is not there. Not for import.
+
+        Also where the informer has stopped, since that is a read (S19).
+        """
+        if index not in self._store.entries.published:
+            self._store.add_indexers({index: path})
+        return self._store.codec.decode_all(
+            [entry for _, entry in self._store.by_index(index, value)]
+        )
 
     def check_watched(self, namespace: str) -> None:
         """ValueError if nothing of this namespace is watched; "" is fine. Not for import."""

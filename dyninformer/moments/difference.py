@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
+from dyninformer.printable import printable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.store.decide import same_content
@@ -181,10 +182,10 @@ class Difference:
         signs = {"ADDED": "+", "REMOVED": "-", "CHANGED": "~"}
         for each in islice(self, _SHOWN_OBJECTS):
             note = " (another object of this name)" if each.recreated else ""
-            lines.append(f"{signs[each.type]} {_safe(each.key)}{note}")
+            lines.append(f"{signs[each.type]} {printable(each.key)}{note}")
             found = each.changes()
             for path, old, new in found[:_SHOWN_CHANGES]:
-                lines.append(f"    {_safe(path)}: {_value(old)} -> {_value(new)}")
+                lines.append(f"    {printable(path)}: {_value(old)} -> {_value(new)}")
             if len(found) > _SHOWN_CHANGES:
                 lines.append(f"    ... {len(found) - _SHOWN_CHANGES} more changes of it")
         if len(self) > _SHOWN_OBJECTS:
@@ -238,12 +239,5 @@ def _moment(snapshot: Snapshot) -> str:
 
 
 def _value(value: Any) -> str:
-    text = _safe("(none)" if value is None else json.dumps(value, ensure_ascii=False))
+    text = printable("(none)" if value is None else json.dumps(value, ensure_ascii=False))
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}..."
-
-
-def _safe(text: str) -> str:
-    """On one line, and with nothing that a terminal would act on."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
