@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import logging
 import os
 import random
+import sys
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -25,7 +29,7 @@ from dyninformer.errors import (
     UnreachableError,
 )
 from dyninformer.follow import AddHandler, Follower, follow
-from dyninformer.informer import Runtime, SharedIndexInformer
+from dyninformer.informer import Runtime, SharedIndexInformer, Use
 from dyninformer.lister import GenericLister
 from dyninformer.metrics import NO_METRICS, Metrics, check_metrics
 from dyninformer.options import (
@@ -76,6 +80,8 @@ Followers: TypeAlias = tuple[Follower, ...]
 Make: TypeAlias = Callable[[GroupVersionResource, ResourceOptions], SharedIndexInformer]
 ByResource: TypeAlias = Mapping[GroupVersionResource, ResourceOptions]
 GenericInformers: TypeAlias = "list[GenericInformer]"
+End: TypeAlias = Callable[[], None]
+Unused: TypeAlias = "weakref.finalize[[End, str, str, int], Use]"
 
 
 class DynamicSharedInformerFactory:
@@ -592,7 +598,10 @@ class SyncResult(dict[GroupVersionResource, bool]):
 class OpenInformer(GenericInformer):
     """A started and synced informer with a factory of its own, which ends with it.
 
-    `open_informer` gives it. After its end the lister still answers, from the last state.
+    `open_informer` gives it. After its end the lister still answers, from the last state. One that
+    is neither closed nor held any more, nor anything of it (its informer, lister, streams,
+    registrations), is closed by itself, with a ResourceWarning: a notebook's cell that is run
+    twice leaves one informer, not two.
 
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
@@ -605,6 +614,8 @@ class OpenInformer(GenericInformer):
     def __init__(self, factory: DynamicSharedInformerFactory, found: GenericInformer) -> None:
         super().__init__(found.informer)
         self._factory = factory
+        self._end = found.informer.end()
+        self._unused = _when_unused(found.informer, self._end)
 
     @property
     def client(self) -> DynamicClient:
@@ -613,6 +624,8 @@ class OpenInformer(GenericInformer):
 
     def close(self, timeout: float | None = _EXIT_SECONDS) -> bool:
         """Stop it; reads go on working. Idempotent."""
+        self._unused.detach()
+        _ends.discard(self._end)
         return self._factory.shutdown(timeout)
 
     def __enter__(self) -> Self:
@@ -665,6 +678,46 @@ def open_informer(
         factory.shutdown(_EXIT_SECONDS)
         raise
     return OpenInformer(factory, found)
+
+
+_ends: set[End] = set()
+"""How to end those that are neither closed nor ended. Any thread, and a finalizer, changes it."""
+
+
+def _when_unused(informer: SharedIndexInformer, end: End) -> Unused:
+    """Have an informer ended once its user holds nothing of it any more."""
+    caller = sys._getframe(1)  # noqa: SLF001 - to show the line that opened it
+    while caller.f_back is not None and caller.f_globals.get("__name__") == __name__:
+        caller = caller.f_back
+    where = caller.f_code.co_filename, caller.f_lineno
+    _ends.add(end)
+    unused = weakref.finalize(informer.use, _end_unused, end, str(informer.gvr), *where)
+    unused.atexit = False  # `_stop_all` does it, and it is no mistake then
+    return unused
+
+
+def _end_unused(end: End, name: str, file: str, line: int) -> None:
+    """Nobody holds it. This may run in the middle of anything, whatever locks its thread holds.
+
+    So it takes none, waits for nobody, and has another thread do the rest. Where the system has no
+    more threads it goes on until the interpreter exits.
+    """
+    with suppress(RuntimeError):
+        _thread.start_new_thread(_end_now, (end,))
+    warnings.warn_explicit(
+        f"nobody holds this informer of {name} any more, so it is closed. Close it yourself: "
+        "`with open_informer(...) as opened:`, or `opened.close()`",
+        ResourceWarning,
+        file,
+        line,
+    )
+
+
+def _end_now(end: End) -> None:
+    try:
+        end()
+    finally:
+        _ends.discard(end)
 
 
 @dataclass(slots=True)
@@ -843,3 +896,5 @@ def _stop_all() -> None:
     """At exit, have what still runs stop: a daemon thread must not outlive the interpreter."""
     for factory in list(_factories):
         factory._signal()  # noqa: SLF001 - the module's own
+    for end in list(_ends):
+        end()

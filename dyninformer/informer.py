@@ -146,11 +146,20 @@ class SharedIndexInformer(Writes[Object]):
             lambda fresh: discovery.scope(gvr, fresh=fresh),
             self._runtime.owner,
         )
-        self.lister = GenericLister(self._store, self.has_synced, self.key_rules)
+        self.use = Use()
+        """Held by whatever a user can hold of this informer. Not for import."""
+        # None of these holds the informer: it is gone as soon as its user lets go of it, without
+        # a collection.
+        reflectors = self._reflectors
+        self.lister = GenericLister(
+            self._store, lambda: reflectors.synced, self.key_rules, self.use
+        )
         """Reads of the cache."""
-        self.store = Store(self._store)
+        self.store = Store(self._store, self.use)
         """The cache by key, in client-go's words."""
-        self.indexer = Indexer(self._store, self.add_indexers)
+        self.indexer = Indexer(
+            self._store, partial(_add_indexers, self._store, reflectors), self.use
+        )
         """The cache by key and by index, in client-go's words."""
 
     # -- handlers ------------------------------------------------------------------------
@@ -168,11 +177,16 @@ class SharedIndexInformer(Writes[Object]):
         ``max_backlog`` does so only once more than so many wait, until the handler has caught up.
         The same ``name`` again replaces the handler.
         """
-        return self._dispatcher.add(Handler(handler, **options))
+        return self._add(Handler(handler, **options))
 
     def add_event_handler_with_resync_period(self, handler: object, period: float) -> Registration:
         """`add_event_handler` with ``resync``, in client-go's words."""
-        return self._dispatcher.add(Handler(handler, resync=period))
+        return self._add(Handler(handler, resync=period))
+
+    def _add(self, handler: Handler) -> Registration:
+        registration = self._dispatcher.add(handler)
+        registration.keeps = self.use
+        return registration
 
     def remove_event_handler(self, registration: Registration) -> None:
         """Take a handler away; again is fine. No callback begins after this returns."""
@@ -191,12 +205,14 @@ class SharedIndexInformer(Writes[Object]):
 
         ``coalesce`` and ``max_backlog`` are those of `add_event_handler`.
         """
-        return self._dispatcher.events(
+        stream = self._dispatcher.events(
             idle_timeout=idle_timeout,
             coalesce=coalesce,
             max_backlog=max_backlog,
             initial=initial,
         )
+        stream.keeps = self.use
+        return stream
 
     def work_queue(
         self,
@@ -246,9 +262,7 @@ class SharedIndexInformer(Writes[Object]):
 
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
         """Add indexes, also while running (S15)."""
-        if self.is_stopped():
-            raise StoppedError(f"the informer of {self.gvr} has stopped: no index can be added")
-        self._store.add_indexers(checked_indexers(indexers))
+        _add_indexers(self._store, self._reflectors, indexers)
 
     # -- life ----------------------------------------------------------------------------
 
@@ -279,10 +293,15 @@ class SharedIndexInformer(Writes[Object]):
 
     def signal_stop(self) -> None:
         """Have everything stop, and wait for nothing. Idempotent, also after an interrupt."""
-        self._reflectors.signal_stop()
-        self._dispatcher.stop()
-        if self._owns_runtime:
-            self._runtime.close()
+        runtime = self._runtime if self._owns_runtime else None
+        _signal_stop(self._reflectors, self._dispatcher, runtime)
+
+    def end(self) -> Callable[[], None]:
+        """What stops it together with what its factory shares, and does not hold it.
+
+        As `signal_stop` it waits for nothing. Not for import.
+        """
+        return partial(_signal_stop, self._reflectors, self._dispatcher, self._runtime)
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After `signal_stop`: the names of what still runs when the time is over."""
@@ -460,6 +479,30 @@ class SharedIndexInformer(Writes[Object]):
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer of {self.gvr}, {len(self._store)} objects>"
+
+
+class Use:
+    """That an informer is in use: everything that a user can hold of it holds this.
+
+    Nothing that works for the informer does, no thread and no queue. Not for import.
+    """
+
+    __slots__ = ("__weakref__",)
+
+
+def _add_indexers(
+    store: Cache, reflectors: Reflectors, indexers: Mapping[str, IndexFunction]
+) -> None:
+    if reflectors.stopped:
+        raise StoppedError(f"the informer of {store.gvr} has stopped: no index can be added")
+    store.add_indexers(checked_indexers(indexers))
+
+
+def _signal_stop(reflectors: Reflectors, dispatcher: Dispatcher, runtime: Runtime | None) -> None:
+    reflectors.signal_stop()
+    dispatcher.stop()
+    if runtime is not None:
+        runtime.close()
 
 
 def _noting(history: VersionHistory, publish: Callable[[Deltas], None]) -> Callable[[Deltas], None]:

@@ -220,7 +220,10 @@ class GenericLister:
         store: Store,
         synced: Callable[[], bool],
         rules: KeyRules | None = None,
+        keeps: object = None,
     ) -> None:
+        """``keeps`` is to stay for as long as this is held."""
+        self._keeps = keeps
         self._store = store
         self._synced = synced
         self._rules = rules or KeyRules(store)
