@@ -36,6 +36,8 @@ MAGIC: Final = b"\x28\xb5\x2f\xfd"
 """What a zstd frame begins with."""
 WINDOW: Final = 8 << 20
 """What unpacking a frame may keep at hand: what the default levels of zstd use at most."""
+END_OF_FILE: Final = b"\x50\x2a\x4d\x18\0\0\0\0"
+"""An empty frame that zstd passes over: where it is missing, so is what was before it."""
 
 _FORMAT: Final = "dyninformer-snapshot"
 _VERSION: Final = 1
@@ -136,6 +138,7 @@ def write(
             put(head + plain(entry).replace(b"\n", b" ") + b"}\n")
         packer.write(msgspec.json.encode(_End(len(view), digest.hexdigest())) + b"\n")
         packer.flush(zstandard.FLUSH_FRAME)
+        file.write(END_OF_FILE)
 
 
 def _paths(given: IndexFunction) -> Texts:
@@ -268,6 +271,10 @@ class _Reading:
             self.refuse(
                 "it does not begin as one", "Give a file that Snapshot.save has written.", 0
             )
+        size = self._file.seek(0, os.SEEK_END)
+        self._file.seek(max(0, size - len(END_OF_FILE)))
+        if self._file.read() != END_OF_FILE:
+            self.refuse("it ends before its end: it was cut", _AGAIN)
         self._file.seek(0)
         context = zstandard.ZstdDecompressor(max_window_size=WINDOW)
         text = context.stream_reader(
