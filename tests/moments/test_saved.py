@@ -102,7 +102,7 @@ def test_s39_a_save_that_fails_leaves_what_was_there(
     def fail(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(saved.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="No space"):
         snapshot(widget("z", 9)).save(file)
     assert len(Snapshot.load(file)) == 3
