@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 
 from dyninformer.checked import check_function, checked, wrong

@@ -15,7 +15,6 @@ from dyninformer.moments.difference import Difference
 from dyninformer.options import ALL_NAMESPACES, IndexFunction, checked_indexers
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.frozen import FrozenStore
-from dyninformer.store.snapshot import View
 
 if TYPE_CHECKING:
     from dyninformer.store.store import Store
@@ -79,7 +78,7 @@ class Snapshot(GenericLister):
         checked("before", before, Snapshot, give)
         if before.gvr != self.gvr:
             raise ValueError(f"before is of {before.gvr}, and this snapshot of {self.gvr}")
-        return Difference(before, self, before.view(), self.view())
+        return Difference(before, self, before._frozen.view(), self._frozen.view())
 
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
         """Have more indexes; each is built when it is first asked for."""
@@ -93,7 +92,7 @@ class Snapshot(GenericLister):
         """
         saved.write(
             _path(path),
-            self.view(),
+            self._frozen.view(),
             time=self.time,
             version=self.resource_version,
             namespaces=self._rules.namespaces,
@@ -117,10 +116,6 @@ class Snapshot(GenericLister):
             resource_version=read.version,
             namespaces=read.namespaces,
         )
-
-    def view(self) -> View:
-        """The entries. Not for import."""
-        return self._frozen.view()
 
     def __repr__(self) -> str:
         version = f", version {self.resource_version}" if self.resource_version else ""

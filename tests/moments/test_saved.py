@@ -78,8 +78,8 @@ def test_s39_what_was_saved_is_loaded(tmp_path: Path) -> None:
     assert loaded.get("a") == made.get("ns/a")  # one namespace is watched
     assert loaded.by_index("two", ("a", "x")) == loaded.by_index("n", "x") == [made.get("ns/a")]
     assert sorted(loaded._frozen.get_indexers()) == ["n", "namespace", "two"]
-    identity = loaded.view().codec.identity
-    assert identity(loaded.view().get("ns/a") or b"") == ("uid-a", "1")
+    identity = loaded._frozen.codec.identity
+    assert identity(loaded._frozen.get("ns/a") or b"") == ("uid-a", "1")
 
 
 def test_s39_the_file_is_its_owners_alone_and_replaced_whole(file: Path) -> None:
