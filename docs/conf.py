@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _FRONT = "README"
 _PAGES = (
     "resources",
+    "notebook",
     "work",
     "paths",
     "asyncio",
