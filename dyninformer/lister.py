@@ -343,7 +343,7 @@ class GenericLister:
         """All objects as they are at this moment: the same reads, of what changes no more.
 
         It takes a pointer for each object, and no copy of one. Two of them can be compared, and
-        kept in files: see `Snapshot`.
+        kept in files: see ``Snapshot``.
         """
         from dyninformer.moments.snapshot import snapshot_of  # noqa: PLC0415 - it is a lister
 
