@@ -21,7 +21,7 @@ from benchmarks.certificates import certificate
 from dyninformer.options import ALL_NAMESPACES, History
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.history import VersionHistory
-from dyninformer.store.relist import give_back_memory
+from dyninformer.store.memory import give_back_memory
 from dyninformer.store.store import Store
 
 CERTIFICATES = GroupVersionResource("cert-manager.io", "v1", "certificates")
