@@ -246,11 +246,11 @@ class SharedIndexInformer(Writes[Object]):
         Also of one that was deleted. ``name`` may be ``namespace/name``. It is empty for what was
         never there, or is gone for too long. NotKeptError unless ``history=`` was asked for.
         """
+        key = self.key_rules.checked_key(name, namespace)
         if self._history is None:
             raise NotKeptError(
                 f"the informer of {self.gvr} keeps no history: ask for it with history=20"
             )
-        key = self.key_rules.checked_key(name, namespace)
         with self._store.lock:
             kept = self._history.of(key, self._store.get(key))
         if not kept:

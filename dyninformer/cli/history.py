@@ -33,14 +33,19 @@ def command(
     *,
     namespace: Annotated[
         str | None,
-        objects_option("-n", "--namespace", help="Its namespace; without it, any that has one."),
+        objects_option(
+            "-n",
+            "--namespace",
+            metavar="NAMESPACE",
+            help="Its namespace; without it, any that has one.",
+        ),
     ] = None,
     output: Annotated[
         str,
         form_option("-o", "--output", metavar="FORM", help="text, or ndjson with the objects."),
     ] = "text",
 ) -> None:
-    """Show what became of one object, version by version, from a recording.
+    """Show what became of an object, from a recording.
 
     Each version has its time and type, and below it what an update changed. No cluster is asked.
 
