@@ -69,7 +69,7 @@ def test_s42_what_the_name_held_is_closed_at_once(server: ApiServer) -> None:
         store = weakref.ref(found.informer._store)
         source = weakref.ref(found.informer.runtime.source)
         found = opened(server)
-        assert until(lambda: len(watching()) == 1)
+        assert until(lambda: len(watching()) == 1), (watching(), found.informer.status())
     assert [each.filename for each in warned] == [__file__]
     gc.collect()
     assert until(lambda: store() is None and source() is None)
