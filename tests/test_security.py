@@ -172,7 +172,8 @@ def test_files_are_written_where_it_is_known_that_they_are_private() -> None:
         if _WRITES.search(path.read_text(encoding="utf-8"))
     }
     assert found == {
-        "cli/recording.py",  # 0600, and never in place of another
+        "moments/recorded.py",  # 0600, and never in place of another
+        "moments/saved.py",  # 0600, aside, and then in place of what was there
         "testing/api_server.py",  # a folder of mkdtemp's, 0700
         "testing/client.py",  # `write_private`, for kubeconfigs and keys
         "testing/control_plane.py",  # a folder of mkdtemp's

@@ -46,6 +46,8 @@ class Subscription(Shown):
         self._forget = forget
         self.idle_timeout = idle_timeout
         """Seconds without an event after which it ends, None is never; may be set in between."""
+        self.keeps: object = None
+        """What is to stay for as long as this is held. Not for import."""
         self._given = False  # the queue's head was returned to the caller
         self._waits = False  # somebody waits for the next one
 
