@@ -20,7 +20,6 @@ _PAGES = (
     "resources",
     "notebook",
     "work",
-    "notebook",
     "paths",
     "asyncio",
     "cli",

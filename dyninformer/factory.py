@@ -610,6 +610,12 @@ class GenericInformer(Shown):
         """`SharedIndexInformer.history`"""
         self.snapshot = informer.snapshot
         """`SharedIndexInformer.snapshot`"""
+        self.live = informer.live
+        """`SharedIndexInformer.live`"""
+        self.live_widget = informer.live_widget
+        """`SharedIndexInformer.live_widget`"""
+        self.live_plot = informer.live_plot
+        """`SharedIndexInformer.live_plot`"""
         self.work_queue = informer.work_queue
         """`SharedIndexInformer.work_queue`"""
         self.patch = informer.patch

@@ -6,16 +6,17 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 
 from dyninformer.checked import check_function, checked, wrong
 from dyninformer.delivery.dispatch import Backlogs, Dispatcher, Timer, Timers, jittered
 from dyninformer.delivery.handlers import Handler, HandlerOptions, Registration
-from dyninformer.delivery.stream import EventStream
+from dyninformer.delivery.stream import ChangedKeys, EventStream
 from dyninformer.discovery import Discovery
 from dyninformer.discovery.known import Known
 from dyninformer.errors import AuditError, NotKeptError, StoppedError
@@ -38,11 +39,13 @@ from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec
 from dyninformer.store.decide import Deltas
 from dyninformer.store.history import VersionHistory
+from dyninformer.store.snapshot import ByNamespace, Columns, Selector, View
 from dyninformer.store.store import Store as Cache
 from dyninformer.threads import (
     Bell,
     Deadline,
     Pause,
+    Sleeper,
     Waiting,
     in_forked_child,
     runs_for,
@@ -66,12 +69,16 @@ if TYPE_CHECKING:
     from kubernetes.client import ApiClient
     from kubernetes.dynamic import DynamicClient
 
+    from dyninformer.display.live.plot import LivePlot
+    from dyninformer.display.live.table import LiveTable
+    from dyninformer.display.live.widget import LiveWidget
     from dyninformer.moments.snapshot import Snapshot
 
 Tweak: TypeAlias = Callable[[ListOptions], None]
 WatchErrorHandler: TypeAlias = Callable[[Exception], object]
 
 _logger = logging.getLogger(__name__)
+_LIVE: Final = "dyninformer.display.live"  # it stands above; who shows nothing does not import it
 _LONGEST_AUDIT: Final = 600.0  # seconds, of one that was not asked for
 _MOST_ASKING: Final = 32  # at a time; each takes a second or two
 _GRACE: Final = 0.5  # seconds that a connect under way is waited for at the end
@@ -222,6 +229,22 @@ class SharedIndexInformer(Writes[Object], Shown):
         stream.keeps = self.use
         return stream
 
+    def changed_keys(self, wake: Callable[[], object]) -> ChangedKeys:
+        """The keys of what changes from now on, each once however often. Not for import."""
+        make = partial(ChangedKeys, wake=wake)
+        return self._dispatcher.subscribe(make, coalesce=True, max_backlog=None, initial=False)
+
+    def held(self, keys: Iterable[Key] | None = None) -> View:
+        """What is held now, of these keys or of all. Not for import."""
+        if keys is None:
+            return self._store.view()
+        found: ByNamespace = {}
+        for key in keys:
+            entry = self._store.get(key)
+            if entry is not None:
+                found.setdefault(key.rpartition("/")[0], {})[key] = entry
+        return View(self.gvr, self._store.codec, found)
+
     def work_queue(
         self,
         keys: EventKeys | None = None,
@@ -235,6 +258,80 @@ class SharedIndexInformer(Writes[Object], Shown):
         ``keys(event)`` gives the keys of an event; without it, it is the key of its object.
         """
         return WorkQueue({self: keys}, workers=workers, retry=retry, name=name)
+
+    def live(
+        self,
+        columns: Columns | None = None,
+        *,
+        by: str | Sequence[str] | None = None,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        sort_by: str | None = None,
+        rows: int = 50,
+        name: str | None = None,
+    ) -> LiveTable:
+        """A table that follows the cluster in its place in a notebook: see `LiveTable`.
+
+        ``columns`` and the selectors are those of `GenericLister.select`. With ``by``, a path or
+        several, it counts the objects by what these find. ``sort_by`` is a column, the greatest
+        first with a minus; of more than ``rows`` the first are shown. A table of the same ``name``
+        takes the place of the one before.
+        """
+        made: LiveTable = import_module(_LIVE + ".table").live_table(
+            self,
+            columns,
+            by=by,
+            selector=selector,
+            field_selector=field_selector,
+            sort_by=sort_by,
+            rows=rows,
+            name=name,
+        )
+        return made
+
+    def live_widget(
+        self,
+        columns: Columns | None = None,
+        *,
+        by: str | Sequence[str] | None = None,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        sort_by: str | None = None,
+        rows: int = 15,
+        name: str | None = None,
+    ) -> LiveWidget:
+        """The same to scroll, sort and filter, however many objects there are: see `LiveWidget`.
+
+        So many ``rows`` are seen at a time. Needs the extra ``widget``.
+        """
+        made: LiveWidget = import_module(_LIVE + ".widget").live_widget(
+            self,
+            columns,
+            by=by,
+            selector=selector,
+            field_selector=field_selector,
+            sort_by=sort_by,
+            rows=rows,
+            name=name,
+        )
+        return made
+
+    def live_plot(
+        self,
+        by: str | Sequence[str],
+        *,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        name: str | None = None,
+    ) -> LivePlot:
+        """How many objects there are by what paths find in them, drawn over time: see `LivePlot`.
+
+        Needs the extra ``plot``.
+        """
+        made: LivePlot = import_module(_LIVE + ".plot").live_plot(
+            self, by, selector=selector, field_selector=field_selector, name=name
+        )
+        return made
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Have ``handler(error)`` called when a list or watch fails. Only before `start`."""
@@ -651,6 +748,10 @@ class Reflectors:
     def pause(self, condition: Callable[[], bool], deadline: Deadline) -> Pause:
         """Until a condition that depends on their state is met."""
         return Pause(self._changed, condition, deadline)
+
+    def wake(self, sleeper: Sleeper) -> None:
+        """Wake it when their state changes the next time, or one of them hears something."""
+        self._changed.add(sleeper)
 
     def last_version(self, namespace: str | None = None) -> str:
         """The newest version that was seen of a namespace, "" before its first state is held.

@@ -480,6 +480,33 @@ DOORS = [
     ),
     Door(f"{I}.wait_for_version", lambda w: w.informer.wait_for_version("5", "5"), SECONDS),
     Door(f"{I}.audit", lambda w: w.informer.audit("5"), SECONDS),
+    *(
+        Door(f"{I}.{name}", partial(call, given=given), said)
+        for given, said in [
+            ({"selector": 5}, "selector is 5: give text such as 'app=shop', or a mapping"),
+            ({"field_selector": 5}, "field_selector is 5: give text such as"),
+            ({"name": 5}, "name is 5: give a name"),
+        ]
+        for name, call in [
+            ("live", lambda w, given: w.informer.live(**given)),
+            ("live_widget", lambda w, given: w.informer.live_widget(**given)),
+            ("live_plot", lambda w, given: w.informer.live_plot(".kind", **given)),
+        ]
+    ),
+    *(
+        Door(f"{I}.{name}", partial(call, given=given), said)
+        for given, said in [
+            ({"columns": ".kind"}, "columns is '.kind': give a mapping from names to paths"),
+            ({"by": 5}, "by is 5: give a path such as"),
+            ({"sort_by": 5}, "sort_by is 5: give a column"),
+            ({"rows": "5"}, "rows is '5': give how many rows are shown"),
+        ]
+        for name, call in [
+            ("live", lambda w, given: w.informer.live(**given)),
+            ("live_widget", lambda w, given: w.informer.live_widget(**given)),
+        ]
+    ),
+    Door(f"{I}.live_plot", lambda w: w.informer.live_plot(5), "by is 5: give a path such as"),
     Door(
         f"{I}.wait_for_version",
         lambda w: w.informer.wait_for_version("5", 1, namespace=5),

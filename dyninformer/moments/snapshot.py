@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from dyninformer.checked import checked, wrong
+from dyninformer.discovery.known import Known
 from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.moments import saved
 from dyninformer.moments.difference import Difference
@@ -49,8 +50,9 @@ class Snapshot(GenericLister):
         time: datetime,
         resource_version: str,
         namespaces: Iterable[str] = ALL_NAMESPACES,
+        known: Known | None = None,
     ) -> None:
-        super().__init__(store, lambda: True, KeyRules(store, tuple(namespaces)))
+        super().__init__(store, lambda: True, KeyRules(store, tuple(namespaces)), known)
         self._frozen = store
         self.time = time
         """When it was so."""
@@ -128,12 +130,12 @@ class Snapshot(GenericLister):
         return f"no {self.gvr} {key!r} in the snapshot of {self.time.isoformat(' ', 'seconds')}"
 
 
-def snapshot_of(store: Store, namespaces: tuple[str, ...]) -> Snapshot:
+def snapshot_of(store: Store, namespaces: tuple[str, ...], known: Known | None = None) -> Snapshot:
     """What a store holds at this moment."""
     now = datetime.now(UTC)
     view, version = store.moment(namespaces)
     frozen = FrozenStore(view, store.get_indexers())
-    return Snapshot(frozen, time=now, resource_version=version, namespaces=namespaces)
+    return Snapshot(frozen, time=now, resource_version=version, namespaces=namespaces, known=known)
 
 
 def _path(given: object) -> Path:

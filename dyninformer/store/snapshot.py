@@ -31,6 +31,8 @@ class View:
 
     It shares the store's entries, so that it costs little, and iterates over objects decoded
     one at a time, each the caller's own.
+
+    Not for import.
     """
 
     def __init__(self, gvr: GroupVersionResource, codec: Codec, entries: ByNamespace) -> None:
