@@ -8,11 +8,16 @@ JOBS ?= 2
 SECONDS ?= 60
 SEED ?=
 PYTEST_ARGS ?=
+# What is said to JupyterLab: make notebook NOTEBOOK_ARGS=--no-browser
+NOTEBOOK_ARGS ?=
 LOWEST := .venv-lowest
 PRERELEASES := .venv-prereleases
 # The tests of what talks to urllib3 and the official client, which move on without us.
 PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_factory.py
 NEWEST_PYTHON := .venv-3.14
+BROWSER := .venv-browser
+# Where pictures of what the browser shows are put: make browser PICTURES=docs/images
+PICTURES ?=
 # What runs it: make newest UNDER=tests/environments/hostile
 UNDER ?=
 # What of the simulation make check runs: within three minutes on two cores.
@@ -24,13 +29,19 @@ WRITE ?=
 FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/simulation --ignore tests/test_benchmarks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint typecheck rooms docs simulation mutants test-lowest test-hostile test-prereleases newest wheel fuzz faults soak bench kube clean
+.PHONY: help demo notebook browser test check lint typecheck rooms docs simulation mutants test-lowest test-hostile test-prereleases newest wheel fuzz faults soak bench kube clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/ready ## see it work: an embedded API server, examples/crd, and an informer on it
 	@$(BIN)/dyninformer demo --manifests examples/crd
+
+notebook: $(BROWSER)/ready ## open JupyterLab on examples/explore.ipynb, with a busy cluster behind it
+	@$(BROWSER)/bin/python examples/notebook.py -- $(NOTEBOOK_ARGS)
+
+browser: $(BROWSER)/ready ## drive JupyterLab, Notebook 7 and marimo in Chromium (Debian's package)
+	DYNINFORMER_PICTURES=$(abspath $(PICTURES)) $(BROWSER)/bin/python -m pytest -q --durations 5 tests/browser $(PYTEST_ARGS)
 
 test: $(VENV)/ready ## run every test but soak and benchmarks (real-server tests need KUBEBUILDER_ASSETS)
 	$(BIN)/pytest -n $(WORKERS) -m "not soak" $(PYTEST_ARGS)
@@ -99,7 +110,7 @@ kube: ## build etcd, kube-apiserver and kubectl for the real-server tests (needs
 	@tests/kube/build
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(LOWEST) $(PRERELEASES) $(NEWEST_PYTHON) .python-3.14 build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(PRERELEASES) $(NEWEST_PYTHON) $(BROWSER) .python-3.14 build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # A virtual environment with this folder installed in it, for editing. Python says why it cannot, if it cannot.
 define new-venv
@@ -127,6 +138,12 @@ $(PRERELEASES)/ready: setup.cfg pyproject.toml
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --pre urllib3 kubernetes
 	@$(@D)/bin/python -m pip list --disable-pip-version-check | grep -E '^(urllib3|kubernetes) '
+	@touch $@
+
+$(BROWSER)/ready: setup.cfg pyproject.toml
+	$(new-venv)
+	@echo "Installing JupyterLab, Notebook and marimo into $(@D) ..."
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
 	@touch $@
 
 $(NEWEST_PYTHON)/ready: setup.cfg pyproject.toml tests/environments/newest

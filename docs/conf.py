@@ -7,6 +7,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+
 import dyninformer
 
 if TYPE_CHECKING:
@@ -15,8 +18,8 @@ if TYPE_CHECKING:
 _FRONT = "README"
 _PAGES = (
     "resources",
-    "work",
     "notebook",
+    "work",
     "paths",
     "asyncio",
     "cli",
@@ -78,6 +81,20 @@ def _signature(
     return signature, returns
 
 
+def _unambiguous(_app: Sphinx, doctree: nodes.document) -> None:
+    """Say which is meant where a signature has a name that several things have.
+
+    Python's own ``object`` is no link: not to the ``object`` of an event, say.
+    """
+    for reference in list(doctree.findall(pending_xref)):
+        if reference.get("reftype") != "class":
+            continue
+        if reference["reftarget"] == "object":
+            reference.replace_self(nodes.Text("object"))
+        elif reference["reftarget"] == "Snapshot":
+            reference["reftarget"] = "dyninformer.Snapshot"
+
+
 def _front_as_index(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.name == "html":
         shutil.copy(Path(app.outdir, f"{_FRONT}.html"), Path(app.outdir, "index.html"))
@@ -87,4 +104,5 @@ def setup(app: Sphinx) -> None:
     """Sphinx calls this."""
     app.connect("source-read", _with_contents)
     app.connect("autodoc-process-signature", _signature)
+    app.connect("doctree-read", _unambiguous)
     app.connect("build-finished", _front_as_index)

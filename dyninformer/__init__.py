@@ -27,9 +27,11 @@ if TYPE_CHECKING:
         DynInformerError,
         EventTypeWarning,
         ForbiddenError,
+        IncompleteRecordingWarning,
         InvalidError,
         JSONPathError,
         JSONPathWarning,
+        NotKeptError,
         NotSyncedWarning,
         ObjectNotFoundError,
         OptionsConflictError,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
         UnknownIndexError,
         UnknownResourceError,
         UnreachableError,
+        UnreadableFileError,
         WaitTimeoutError,
         WriteError,
     )
@@ -55,7 +58,19 @@ if TYPE_CHECKING:
     from dyninformer.jsonpath import JSONPath, compound, jsonpath_index
     from dyninformer.lister import GenericLister, GenericNamespaceLister
     from dyninformer.metrics import Metrics
-    from dyninformer.options import DROP, Drop, ListOptions, ResourceOptions, ResourceOptionsDict
+    from dyninformer.moments.difference import Difference, ObjectDifference
+    from dyninformer.moments.recording import Recording, open_recording
+    from dyninformer.moments.snapshot import Snapshot
+    from dyninformer.moments.version import Version
+    from dyninformer.options import (
+        DROP,
+        Drop,
+        History,
+        ListOptions,
+        ResourceOptions,
+        ResourceOptionsDict,
+    )
+    from dyninformer.relations.tree import Tree, TreeNode
     from dyninformer.resource import GroupVersionResource
     from dyninformer.store.transforms import strip
     from dyninformer.watching.audit import AuditReport
@@ -72,6 +87,7 @@ __all__ = [
     "ConfigError",
     "ConflictError",
     "Controller",
+    "Difference",
     "Discovery",
     "Drop",
     "DynInformerError",
@@ -87,6 +103,8 @@ __all__ = [
     "GenericNamespaceLister",
     "GroupVersionResource",
     "HandlerOptions",
+    "History",
+    "IncompleteRecordingWarning",
     "Indexer",
     "InformerState",
     "InformerStatus",
@@ -97,25 +115,33 @@ __all__ = [
     "JSONPathWarning",
     "ListOptions",
     "Metrics",
+    "NotKeptError",
     "NotSyncedWarning",
+    "ObjectDifference",
     "ObjectNotFoundError",
     "OpenInformer",
     "OptionsConflictError",
     "PrinterColumn",
     "RateLimited",
+    "Recording",
     "Registration",
     "ResolvedResource",
     "ResourceOptions",
     "ResourceOptionsDict",
     "SelectorError",
     "SharedIndexInformer",
+    "Snapshot",
     "StaleCacheError",
     "StoppedError",
     "Store",
     "SyncResult",
+    "Tree",
+    "TreeNode",
     "UnknownIndexError",
     "UnknownResourceError",
     "UnreachableError",
+    "UnreadableFileError",
+    "Version",
     "WaitTimeoutError",
     "WorkItem",
     "WorkQueue",
@@ -124,11 +150,24 @@ __all__ = [
     "compound",
     "jsonpath_index",
     "open_informer",
+    "open_recording",
     "show",
     "strip",
 ]
 
 _HOMES = {
+    "TreeNode": "relations.tree",
+    "Tree": "relations.tree",
+    "History": "options",
+    "open_recording": "moments.recording",
+    "Recording": "moments.recording",
+    "Version": "moments.version",
+    "IncompleteRecordingWarning": "errors",
+    "NotKeptError": "errors",
+    "UnreadableFileError": "errors",
+    "ObjectDifference": "moments.difference",
+    "Difference": "moments.difference",
+    "Snapshot": "moments.snapshot",
     "Controller": "informer",
     "Discovery": "discovery",
     "PrinterColumn": "discovery",

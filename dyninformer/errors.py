@@ -20,9 +20,11 @@ __all__ = [
     "DynInformerError",
     "EventTypeWarning",
     "ForbiddenError",
+    "IncompleteRecordingWarning",
     "InvalidError",
     "JSONPathError",
     "JSONPathWarning",
+    "NotKeptError",
     "NotSyncedWarning",
     "ObjectNotFoundError",
     "OptionsConflictError",
@@ -32,6 +34,7 @@ __all__ = [
     "UnknownIndexError",
     "UnknownResourceError",
     "UnreachableError",
+    "UnreadableFileError",
     "WaitTimeoutError",
     "WriteError",
 ]
@@ -349,6 +352,58 @@ class SelectorError(DynInformerError, ValueError):
     ...     except SelectorError as error:
     ...         print(error)
     unable to parse requirement: found 'shop' expected: '('
+    """
+
+
+class NotKeptError(DynInformerError, LookupError):
+    """What is asked for is not kept: the history of an informer without one, or events.
+
+    The message says what to ask for.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     try:
+    ...         namespaces.informer.history("default")
+    ...     except NotKeptError as error:
+    ...         print(error)
+    the informer of namespaces.v1 keeps no history: ask for it with history=20
+    """
+
+
+class UnreadableFileError(DynInformerError, ValueError):
+    """A snapshot or a recording that cannot be read: damaged, cut off, too large, or no such file.
+
+    The message says where, and what to do. ``offset`` is the byte of the file near which it was
+    noticed, None if no single place is to blame.
+
+    >>> import tempfile
+    >>> from dyninformer import Snapshot
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     try:
+    ...         Snapshot.load(file.name)
+    ...     except UnreadableFileError as error:
+    ...         print(error.offset)
+    0
+    """
+
+    def __init__(self, message: str, *, offset: int | None = None) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class IncompleteRecordingWarning(UserWarning):
+    r"""A recording breaks off before its end; what came before that was read.
+
+    >>> import tempfile, warnings
+    >>> from dyninformer import open_recording
+    >>> with tempfile.NamedTemporaryFile(suffix=".ndjson") as file:
+    ...     _ = file.write(b'{"format":"dyninformer-recording","version":1,'
+    ...                    b'"time":"2026-01-01T00:00:00Z","resources":[]}\n')
+    ...     file.flush()
+    ...     with warnings.catch_warnings(record=True, action="always") as warned:
+    ...         print(list(open_recording(file.name)), warned[0].category.__name__)
+    [] IncompleteRecordingWarning
     """
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import logging
 import os
 import random
+import sys
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -25,7 +29,7 @@ from dyninformer.errors import (
     UnreachableError,
 )
 from dyninformer.follow import AddHandler, Follower, follow
-from dyninformer.informer import Runtime, SharedIndexInformer
+from dyninformer.informer import Runtime, SharedIndexInformer, Use
 from dyninformer.lister import GenericLister
 from dyninformer.metrics import NO_METRICS, Metrics, check_metrics
 from dyninformer.options import (
@@ -37,6 +41,8 @@ from dyninformer.options import (
     checked_resync,
     options_from,
 )
+from dyninformer.relations.caches import Relations
+from dyninformer.relations.tree import Tree
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.threads import (
@@ -48,7 +54,7 @@ from dyninformer.threads import (
     runs_for,
     waited,
 )
-from dyninformer.types import Names
+from dyninformer.types import Names, Object, Objects
 from dyninformer.waiting import until_fresh
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.status import WORST_FIRST, InformerStatus
@@ -75,6 +81,8 @@ Followers: TypeAlias = tuple[Follower, ...]
 Make: TypeAlias = Callable[[GroupVersionResource, ResourceOptions], SharedIndexInformer]
 ByResource: TypeAlias = Mapping[GroupVersionResource, ResourceOptions]
 GenericInformers: TypeAlias = "list[GenericInformer]"
+End: TypeAlias = Callable[[], None]
+Unused: TypeAlias = "weakref.finalize[[End, str, str, int], Use]"
 
 
 class DynamicSharedInformerFactory(Shown):
@@ -131,6 +139,9 @@ class DynamicSharedInformerFactory(Shown):
             ),
             defaults=defaults,
             resources=by_resource,
+        )
+        self._relations = Relations(
+            self._registry.informers, self._runtime.discovery, self._runtime.source
         )
         # Guards _followers, and _stopped's change. Nothing that takes a lock is called under it.
         # A signal handler that shuts down may come while its own thread holds it, hence one that
@@ -367,6 +378,40 @@ class DynamicSharedInformerFactory(Shown):
         """Where the API server is."""
         return self._runtime.source.host
 
+    # -- what objects have to do with each other -----------------------------------------
+
+    def owners(self, obj: Object, *, fetch: bool = False) -> Objects:
+        """The objects that ``obj`` names as its owners, of all kinds that this factory caches.
+
+        ``fetch`` asks the server for those that are not cached. What is not there any more, or has
+        another uid than the reference says, is left out; `tree` shows it.
+        """
+        return self._relations.owners(obj, fetch)
+
+    def owned_by(self, obj: Object, *, fetch: bool = False) -> Objects:
+        """The objects that name ``obj`` as an owner, sorted by kind and name.
+
+        Of all kinds that this factory caches, by an index that is made when it is first asked for,
+        and kept up to date. ``fetch`` asks the server for those of all other kinds, too: a list of
+        metadata for each that may be listed.
+        """
+        return self._relations.owned_by(obj, fetch)
+
+    def tree(self, obj: Object, *, fetch: bool = False) -> Tree:
+        """What is above ``obj`` and below it, as far as it is cached; ``print`` draws it.
+
+        ``fetch`` asks the server for the rest, as `owners` and `owned_by` do.
+        """
+        return self._relations.tree(obj, fetch)
+
+    def events_of(self, obj: Object, *, fetch: bool = False) -> Objects:
+        """The Events about ``obj``, oldest first.
+
+        Of the cached ones; ``fetch`` asks the server unless all that there are are cached.
+        NotKeptError if no events are cached, and it is not to be asked.
+        """
+        return self._relations.events_of(obj, fetch)
+
     @property
     def client(self) -> DynamicClient:
         """A client for writes, with the same settings."""
@@ -561,6 +606,16 @@ class GenericInformer(Shown):
     def __init__(self, informer: SharedIndexInformer) -> None:
         self.informer = informer
         self.lister: GenericLister = informer.lister
+        self.history = informer.history
+        """`SharedIndexInformer.history`"""
+        self.snapshot = informer.snapshot
+        """`SharedIndexInformer.snapshot`"""
+        self.live = informer.live
+        """`SharedIndexInformer.live`"""
+        self.live_widget = informer.live_widget
+        """`SharedIndexInformer.live_widget`"""
+        self.live_plot = informer.live_plot
+        """`SharedIndexInformer.live_plot`"""
         self.work_queue = informer.work_queue
         """`SharedIndexInformer.work_queue`"""
         self.patch = informer.patch
@@ -609,7 +664,10 @@ class Statuses(dict[GroupVersionResource, InformerStatus], Shown):
 class OpenInformer(GenericInformer):
     """A started and synced informer with a factory of its own, which ends with it.
 
-    `open_informer` gives it. After its end the lister still answers, from the last state.
+    `open_informer` gives it. After its end the lister still answers, from the last state. One that
+    is neither closed nor held any more, nor anything of it (its informer, lister, streams,
+    registrations), is closed by itself, with a ResourceWarning: a notebook's cell that is run
+    twice leaves one informer, not two.
 
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
@@ -622,6 +680,8 @@ class OpenInformer(GenericInformer):
     def __init__(self, factory: DynamicSharedInformerFactory, found: GenericInformer) -> None:
         super().__init__(found.informer)
         self._factory = factory
+        self._end = found.informer.end()
+        self._unused = _when_unused(found.informer, self._end)
 
     @property
     def client(self) -> DynamicClient:
@@ -630,6 +690,8 @@ class OpenInformer(GenericInformer):
 
     def close(self, timeout: float | None = _EXIT_SECONDS) -> bool:
         """Stop it; reads go on working. Idempotent."""
+        self._unused.detach()
+        _ends.discard(self._end)
         return self._factory.shutdown(timeout)
 
     def __enter__(self) -> Self:
@@ -682,6 +744,46 @@ def open_informer(
         factory.shutdown(_EXIT_SECONDS)
         raise
     return OpenInformer(factory, found)
+
+
+_ends: set[End] = set()
+"""How to end those that are neither closed nor ended. Any thread, and a finalizer, changes it."""
+
+
+def _when_unused(informer: SharedIndexInformer, end: End) -> Unused:
+    """Have an informer ended once its user holds nothing of it any more."""
+    caller = sys._getframe(1)  # noqa: SLF001 - to show the line that opened it
+    while caller.f_back is not None and caller.f_globals.get("__name__") == __name__:
+        caller = caller.f_back
+    where = caller.f_code.co_filename, caller.f_lineno
+    _ends.add(end)
+    unused = weakref.finalize(informer.use, _end_unused, end, str(informer.gvr), *where)
+    unused.atexit = False  # `_stop_all` does it, and it is no mistake then
+    return unused
+
+
+def _end_unused(end: End, name: str, file: str, line: int) -> None:
+    """Nobody holds it. This may run in the middle of anything, whatever locks its thread holds.
+
+    So it takes none, waits for nobody, and has another thread do the rest. Where the system has no
+    more threads it goes on until the interpreter exits.
+    """
+    with suppress(RuntimeError):
+        _thread.start_new_thread(_end_now, (end,))
+    warnings.warn_explicit(
+        f"nobody holds this informer of {name} any more, so it is closed. Close it yourself: "
+        "`with open_informer(...) as opened:`, or `opened.close()`",
+        ResourceWarning,
+        file,
+        line,
+    )
+
+
+def _end_now(end: End) -> None:
+    try:
+        end()
+    finally:
+        _ends.discard(end)
 
 
 @dataclass(slots=True)
@@ -776,6 +878,10 @@ class Registry:
         with self._lock:
             return [entry.generic for entry in self._entries.values()]
 
+    def informers(self) -> list[SharedIndexInformer]:
+        """The same, without their listers."""
+        return [each.informer for each in self.all()]
+
     def close(self) -> None:
         """Make no informer any more."""
         with self._lock:
@@ -856,3 +962,5 @@ def _stop_all() -> None:
     """At exit, have what still runs stop: a daemon thread must not outlive the interpreter."""
     for factory in list(_factories):
         factory._signal()  # noqa: SLF001 - the module's own
+    for end in list(_ends):
+        end()

@@ -27,8 +27,10 @@ class Store(Shown):
     'Namespace'
     """
 
-    def __init__(self, store: Cache) -> None:
+    def __init__(self, store: Cache, keeps: object = None) -> None:
+        """``keeps`` is to stay for as long as this is held."""
         self._store = store
+        self._keeps = keeps
 
     def get(self, obj: Object) -> Object | None:
         """What is held under the key of ``obj``, None if nothing is."""
@@ -87,9 +89,12 @@ class Indexer(Store):
     """
 
     def __init__(
-        self, store: Cache, add_indexers: Callable[[Mapping[str, IndexFunction]], None]
+        self,
+        store: Cache,
+        add_indexers: Callable[[Mapping[str, IndexFunction]], None],
+        keeps: object = None,
     ) -> None:
-        super().__init__(store)
+        super().__init__(store, keeps)
         self._add_indexers = add_indexers
 
     def index(self, name: str, obj: Object) -> Objects:

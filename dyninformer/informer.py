@@ -6,21 +6,24 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 
 from dyninformer.checked import check_function, checked, wrong
 from dyninformer.delivery.dispatch import Backlogs, Dispatcher, Timer, Timers, jittered
 from dyninformer.delivery.handlers import Handler, HandlerOptions, Registration
-from dyninformer.delivery.stream import EventStream
+from dyninformer.delivery.stream import ChangedKeys, EventStream
 from dyninformer.discovery import Discovery
 from dyninformer.discovery.known import Known
-from dyninformer.errors import AuditError, StoppedError
+from dyninformer.errors import AuditError, NotKeptError, StoppedError
 from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.metrics import NO_METRICS, Metrics, contained
+from dyninformer.moments.version import Versions, versions_of
 from dyninformer.options import (
     ALL_NAMESPACES,
     DEFAULT_PAGE_SIZE,
@@ -34,17 +37,21 @@ from dyninformer.options import (
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec
+from dyninformer.store.decide import Deltas
+from dyninformer.store.history import VersionHistory
+from dyninformer.store.snapshot import ByNamespace, Columns, Selector, View
 from dyninformer.store.store import Store as Cache
 from dyninformer.threads import (
     Bell,
     Deadline,
     Pause,
+    Sleeper,
     Waiting,
     in_forked_child,
     runs_for,
     waited,
 )
-from dyninformer.types import Key, Names, Object
+from dyninformer.types import Key, Names, Object, Objects
 from dyninformer.waiting import Condition, Written, until_fresh, until_met, until_seen
 from dyninformer.watching.audit import AuditReport, ScopeAudit
 from dyninformer.watching.background import BackgroundThreads
@@ -62,10 +69,16 @@ if TYPE_CHECKING:
     from kubernetes.client import ApiClient
     from kubernetes.dynamic import DynamicClient
 
+    from dyninformer.display.live.plot import LivePlot
+    from dyninformer.display.live.table import LiveTable
+    from dyninformer.display.live.widget import LiveWidget
+    from dyninformer.moments.snapshot import Snapshot
+
 Tweak: TypeAlias = Callable[[ListOptions], None]
 WatchErrorHandler: TypeAlias = Callable[[Exception], object]
 
 _logger = logging.getLogger(__name__)
+_LIVE: Final = "dyninformer.display.live"  # it stands above; who shows nothing does not import it
 _LONGEST_AUDIT: Final = 600.0  # seconds, of one that was not asked for
 _MOST_ASKING: Final = 32  # at a time; each takes a second or two
 _GRACE: Final = 0.5  # seconds that a connect under way is waited for at the end
@@ -121,7 +134,13 @@ class SharedIndexInformer(Writes[Object], Shown):
             resync=self.options.resync or 0.0,
             max_backlog=self.options.max_backlog or 0,
         )
-        self._store.on_changes = self._dispatcher.publish  # under the store's lock
+        kept = self.options.versions_kept
+        self._history = VersionHistory(kept, self.options.scopes) if kept else None
+        publish = self._dispatcher.publish
+        # Under the store's lock.
+        self._store.on_changes = (
+            publish if self._history is None else _noting(self._history, publish)
+        )
         self._reflectors = Reflectors(
             gvr,
             self.options,
@@ -137,17 +156,25 @@ class SharedIndexInformer(Writes[Object], Shown):
             lambda fresh: discovery.scope(gvr, fresh=fresh),
             self._runtime.owner,
         )
+        self.use = Use()
+        """Held by whatever a user can hold of this informer. Not for import."""
+        # None of these holds the informer: it is gone as soon as its user lets go of it, without
+        # a collection.
+        reflectors = self._reflectors
         self.lister = GenericLister(
             self._store,
-            self.has_synced,
+            lambda: reflectors.synced,
             self.key_rules,
             Known.by(self._runtime.discovery, gvr),
-            self.status,
+            reflectors.status,
+            keeps=self.use,
         )
         """Reads of the cache."""
-        self.store = Store(self._store)
+        self.store = Store(self._store, self.use)
         """The cache by key, in client-go's words."""
-        self.indexer = Indexer(self._store, self.add_indexers)
+        self.indexer = Indexer(
+            self._store, partial(_add_indexers, self._store, reflectors), self.use
+        )
         """The cache by key and by index, in client-go's words."""
 
     # -- handlers ------------------------------------------------------------------------
@@ -165,11 +192,16 @@ class SharedIndexInformer(Writes[Object], Shown):
         ``max_backlog`` does so only once more than so many wait, until the handler has caught up.
         The same ``name`` again replaces the handler.
         """
-        return self._dispatcher.add(Handler(handler, **options))
+        return self._add(Handler(handler, **options))
 
     def add_event_handler_with_resync_period(self, handler: object, period: float) -> Registration:
         """`add_event_handler` with ``resync``, in client-go's words."""
-        return self._dispatcher.add(Handler(handler, resync=period))
+        return self._add(Handler(handler, resync=period))
+
+    def _add(self, handler: Handler) -> Registration:
+        registration = self._dispatcher.add(handler)
+        registration.keeps = self.use
+        return registration
 
     def remove_event_handler(self, registration: Registration) -> None:
         """Take a handler away; again is fine. No callback begins after this returns."""
@@ -188,12 +220,30 @@ class SharedIndexInformer(Writes[Object], Shown):
 
         ``coalesce`` and ``max_backlog`` are those of `add_event_handler`.
         """
-        return self._dispatcher.events(
+        stream = self._dispatcher.events(
             idle_timeout=idle_timeout,
             coalesce=coalesce,
             max_backlog=max_backlog,
             initial=initial,
         )
+        stream.keeps = self.use
+        return stream
+
+    def changed_keys(self, wake: Callable[[], object]) -> ChangedKeys:
+        """The keys of what changes from now on, each once however often. Not for import."""
+        make = partial(ChangedKeys, wake=wake)
+        return self._dispatcher.subscribe(make, coalesce=True, max_backlog=None, initial=False)
+
+    def held(self, keys: Iterable[Key] | None = None) -> View:
+        """What is held now, of these keys or of all. Not for import."""
+        if keys is None:
+            return self._store.view()
+        found: ByNamespace = {}
+        for key in keys:
+            entry = self._store.get(key)
+            if entry is not None:
+                found.setdefault(key.rpartition("/")[0], {})[key] = entry
+        return View(self.gvr, self._store.codec, found)
 
     def work_queue(
         self,
@@ -209,6 +259,80 @@ class SharedIndexInformer(Writes[Object], Shown):
         """
         return WorkQueue({self: keys}, workers=workers, retry=retry, name=name)
 
+    def live(
+        self,
+        columns: Columns | None = None,
+        *,
+        by: str | Sequence[str] | None = None,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        sort_by: str | None = None,
+        rows: int = 50,
+        name: str | None = None,
+    ) -> LiveTable:
+        """A table that follows the cluster in its place in a notebook: see `LiveTable`.
+
+        ``columns`` and the selectors are those of `GenericLister.select`. With ``by``, a path or
+        several, it counts the objects by what these find. ``sort_by`` is a column, the greatest
+        first with a minus; of more than ``rows`` the first are shown. A table of the same ``name``
+        takes the place of the one before.
+        """
+        made: LiveTable = import_module(_LIVE + ".table").live_table(
+            self,
+            columns,
+            by=by,
+            selector=selector,
+            field_selector=field_selector,
+            sort_by=sort_by,
+            rows=rows,
+            name=name,
+        )
+        return made
+
+    def live_widget(
+        self,
+        columns: Columns | None = None,
+        *,
+        by: str | Sequence[str] | None = None,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        sort_by: str | None = None,
+        rows: int = 15,
+        name: str | None = None,
+    ) -> LiveWidget:
+        """The same to scroll, sort and filter, however many objects there are: see `LiveWidget`.
+
+        So many ``rows`` are seen at a time. Needs the extra ``widget``.
+        """
+        made: LiveWidget = import_module(_LIVE + ".widget").live_widget(
+            self,
+            columns,
+            by=by,
+            selector=selector,
+            field_selector=field_selector,
+            sort_by=sort_by,
+            rows=rows,
+            name=name,
+        )
+        return made
+
+    def live_plot(
+        self,
+        by: str | Sequence[str],
+        *,
+        selector: Selector | None = None,
+        field_selector: Selector | None = None,
+        name: str | None = None,
+    ) -> LivePlot:
+        """How many objects there are by what paths find in them, drawn over time: see `LivePlot`.
+
+        Needs the extra ``plot``.
+        """
+        made: LivePlot = import_module(_LIVE + ".plot").live_plot(
+            self, by, selector=selector, field_selector=field_selector, name=name
+        )
+        return made
+
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Have ``handler(error)`` called when a list or watch fails. Only before `start`."""
         check_function("a watch error handler", handler, "a function of an error")
@@ -220,11 +344,30 @@ class SharedIndexInformer(Writes[Object], Shown):
         self._reflectors.check_not_started("set_transform")
         self._store.set_transform(transform)
 
+    def history(self, name: str, namespace: str | None = None) -> Versions:
+        """The versions of an object that are kept, oldest first, the present one last.
+
+        Also of one that was deleted. ``name`` may be ``namespace/name``. It is empty for what was
+        never there, or is gone for too long. NotKeptError unless ``history=`` was asked for.
+        """
+        key = self.key_rules.checked_key(name, namespace)
+        if self._history is None:
+            raise NotKeptError(
+                f"the informer of {self.gvr} keeps no history: ask for it with history=20"
+            )
+        with self._store.lock:
+            kept = self._history.of(key, self._store.get(key))
+        if not kept:
+            self.key_rules.check(key, "history('namespace/{name}')")
+        return versions_of(self.gvr, key, self._store.codec, kept)
+
+    def snapshot(self) -> Snapshot:
+        """What is held at this moment, to be read when it has changed: `GenericLister.snapshot`."""
+        return self.lister.snapshot()
+
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
         """Add indexes, also while running (S15)."""
-        if self.is_stopped():
-            raise StoppedError(f"the informer of {self.gvr} has stopped: no index can be added")
-        self._store.add_indexers(checked_indexers(indexers))
+        _add_indexers(self._store, self._reflectors, indexers)
 
     # -- life ----------------------------------------------------------------------------
 
@@ -255,10 +398,15 @@ class SharedIndexInformer(Writes[Object], Shown):
 
     def signal_stop(self) -> None:
         """Have everything stop, and wait for nothing. Idempotent, also after an interrupt."""
-        self._reflectors.signal_stop()
-        self._dispatcher.stop()
-        if self._owns_runtime:
-            self._runtime.close()
+        runtime = self._runtime if self._owns_runtime else None
+        _signal_stop(self._reflectors, self._dispatcher, runtime)
+
+    def end(self) -> Callable[[], None]:
+        """What stops it together with what its factory shares, and does not hold it.
+
+        As `signal_stop` it waits for nothing. Not for import.
+        """
+        return partial(_signal_stop, self._reflectors, self._dispatcher, self._runtime)
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After `signal_stop`: the names of what still runs when the time is over."""
@@ -353,6 +501,17 @@ class SharedIndexInformer(Writes[Object], Shown):
         """
         return self._reflectors.audit(Deadline(timeout))
 
+    def related(self, index: str, path: str, value: str) -> Objects:
+        """What an index of this package's own has; it is made if it is not there. Not for import.
+
+        Also where the informer has stopped, since that is a read (S19).
+        """
+        if index not in self._store.entries.published:
+            self._store.add_indexers({index: path})
+        return self._store.codec.decode_all(
+            [entry for _, entry in self._store.by_index(index, value)]
+        )
+
     def check_watched(self, namespace: str) -> None:
         """ValueError if nothing of this namespace is watched; "" is fine. Not for import."""
         if namespace:
@@ -431,6 +590,43 @@ class SharedIndexInformer(Writes[Object], Shown):
     def __repr__(self) -> str:
         held = f"{len(self._store)} objects, {self.status().standing}"
         return f"<SharedIndexInformer of {self.gvr}, {held}>"
+
+
+class Use:
+    """That an informer is in use: everything that a user can hold of it holds this.
+
+    Nothing that works for the informer does, no thread and no queue. Not for import.
+    """
+
+    __slots__ = ("__weakref__",)
+
+
+def _add_indexers(
+    store: Cache, reflectors: Reflectors, indexers: Mapping[str, IndexFunction]
+) -> None:
+    if reflectors.stopped:
+        raise StoppedError(f"the informer of {store.gvr} has stopped: no index can be added")
+    store.add_indexers(checked_indexers(indexers))
+
+
+def _signal_stop(reflectors: Reflectors, dispatcher: Dispatcher, runtime: Runtime | None) -> None:
+    reflectors.signal_stop()
+    dispatcher.stop()
+    if runtime is not None:
+        runtime.close()
+
+
+def _noting(history: VersionHistory, publish: Callable[[Deltas], None]) -> Callable[[Deltas], None]:
+    """Have changes noted, and then told, whatever becomes of the first."""
+
+    def tell(deltas: Deltas) -> None:
+        try:
+            history.note(deltas)
+        except BaseException:  # noqa: BLE001 - no memory, say: that is no reason to keep less
+            history.forget()
+        publish(deltas)
+
+    return tell
 
 
 class Controller:
@@ -552,6 +748,10 @@ class Reflectors:
     def pause(self, condition: Callable[[], bool], deadline: Deadline) -> Pause:
         """Until a condition that depends on their state is met."""
         return Pause(self._changed, condition, deadline)
+
+    def wake(self, sleeper: Sleeper) -> None:
+        """Wake it when their state changes the next time, or one of them hears something."""
+        self._changed.add(sleeper)
 
     def last_version(self, namespace: str | None = None) -> str:
         """The newest version that was seen of a namespace, "" before its first state is held.

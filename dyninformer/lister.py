@@ -31,6 +31,8 @@ from dyninformer.watching.status import InformerState, InformerStatus
 if TYPE_CHECKING:
     import pandas
 
+    from dyninformer.moments.snapshot import Snapshot
+
 T = TypeVar("T")
 _RAISE: Final = object()
 Answers: TypeAlias = list[bool | None]
@@ -245,7 +247,11 @@ class GenericLister(Shown):
         rules: KeyRules | None = None,
         known: Known | None = None,
         status: Callable[[], InformerStatus] | None = None,
+        *,
+        keeps: object = None,
     ) -> None:
+        """``keeps`` is to stay for as long as this is held."""
+        self._keeps = keeps
         self._store = store
         self._synced = synced
         self._rules = rules or KeyRules(store)
@@ -408,6 +414,18 @@ class GenericLister(Shown):
     def __arrow_c_schema__(self) -> object:
         """The schema of that stream: readers that ask for it need not convert what is held."""
         return stream_schema(self._store.first(1), self._known)
+
+    def snapshot(self) -> Snapshot:
+        """All objects as they are at this moment: the same reads, of what changes no more.
+
+        It takes a pointer for each object, and no copy of one. Two of them can be compared, and
+        kept in files: see ``Snapshot``.
+        """
+        from dyninformer.moments.snapshot import snapshot_of  # noqa: PLC0415 - it is a lister
+
+        if self._fresh:
+            self._look_whether_synced()
+        return snapshot_of(self._store, self._rules.namespaces, self._known)
 
     def __iter__(self) -> Iterator[Object]:
         return iter(self._view(None))

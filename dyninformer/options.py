@@ -170,6 +170,57 @@ def checked_namespaces(given: Namespaces | None) -> tuple[str, ...] | None:
     return names
 
 
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """How much is kept of what objects were: ``history=`` of a resource.
+
+    What is not needed to stay within all three is let go of, the oldest version of all first. An
+    object that has not changed takes nothing, since its one version is in the cache.
+
+    >>> History(versions=50, seconds=86400)
+    History(versions=50, most_bytes=67108864, seconds=86400)
+    """
+
+    versions: int = 20
+    """Of each object, the present one counts too; from 2 to 1000, and 0 for no history."""
+    most_bytes: int = 64 << 20
+    """Bytes that all versions may take together, with what Python needs to keep them."""
+    seconds: float | None = None
+    """A version that was replaced longer ago is let go of; None for no such limit."""
+
+    def __post_init__(self) -> None:
+        give = "a whole number from 2 to 1000, or 0 for none"
+        if isinstance(self.versions, bool) or not isinstance(self.versions, int):
+            raise wrong("history's versions", self.versions, give)
+        if self.versions and not 2 <= self.versions <= _MOST_VERSIONS:
+            raise ValueError(f"history's versions is {self.versions!r}: give {give}")
+        give = "a whole number of bytes, 64 KiB or more"
+        if isinstance(self.most_bytes, bool) or not isinstance(self.most_bytes, int):
+            raise wrong("history's most_bytes", self.most_bytes, give)
+        if self.most_bytes < _LEAST_BYTES:
+            raise ValueError(f"history's most_bytes is {self.most_bytes!r}: give {give}")
+        if self.seconds is not None:
+            give = "seconds, more than 0, or None for no limit"
+            if not checked_number("history's seconds", self.seconds, give) > 0:
+                raise ValueError(f"history's seconds is {self.seconds!r}: give {give}")
+
+    def __bool__(self) -> bool:
+        """Whether anything is kept."""
+        return self.versions > 0
+
+
+_MOST_VERSIONS: Final = 1000
+_LEAST_BYTES: Final = 64 << 10
+
+
+def _checked_history(given: object) -> History:
+    if isinstance(given, History):
+        return given
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise wrong("history", given, "a number of versions, or History(versions=20, ...)")
+    return History(versions=given)
+
+
 class ResourceOptionsDict(TypedDict, total=False):
     """The options of one resource by name: those of `ResourceOptions`, for type checkers.
 
@@ -215,6 +266,9 @@ class ResourceOptionsDict(TypedDict, total=False):
     max_backlog: int | None
     """So many events wait for a handler or a stream; more are merged, until it has caught up, to
     the newest state of each object. 0 is no bound."""
+    history: int | History | None
+    """The versions to keep of each object, for ``informer.history("prod/shop")``: a number, or a
+    `History`, which has limits of bytes and seconds, too; 0 is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,6 +308,9 @@ class ResourceOptions:
     max_backlog: int | None = None
     """So many events wait for a handler or a stream; more are merged, until it has caught up, to
     the newest state of each object. 0 is no bound."""
+    history: int | History | None = None
+    """The versions to keep of each object, for ``informer.history("prod/shop")``: a number, or a
+    `History`, which has limits of bytes and seconds, too; 0 is none."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "namespaces", checked_namespaces(self.namespaces))
@@ -263,6 +320,8 @@ class ResourceOptions:
             object.__setattr__(self, "audit", _checked_period("audit", self.audit))
         if self.max_backlog is not None:
             checked_max_backlog(self.max_backlog)
+        if self.history is not None:
+            object.__setattr__(self, "history", _checked_history(self.history))
         if self.page_size is not None:
             _checked_page_size("page_size", self.page_size)
         for name, give in _SELECTORS.items():
@@ -273,6 +332,11 @@ class ResourceOptions:
                 checked_flag(name, flag)
         check_transform(self.transform)
         object.__setattr__(self, "indexers", checked_indexers(self.indexers))
+
+    @property
+    def versions_kept(self) -> History:
+        """What is kept of what objects were."""
+        return _checked_history(self.history or 0)
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -318,6 +382,7 @@ _MEANT: Final = ResourceOptions(
     compress=True,
     audit=0,
     max_backlog=0,
+    history=0,
 )
 """What an option means where it is given nowhere."""
 

@@ -5,7 +5,12 @@ import sys
 from collections.abc import Iterator
 from configparser import ConfigParser
 
-TOOLS = {"dev", "docs", "pyright"}  # what only runs the checks is taken as new as it comes
+TOOLS = {
+    "dev",
+    "docs",
+    "pyright",
+    "browser",
+}  # what only runs the checks is taken as new as it comes
 
 
 def lowest(path: str) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +22,9 @@ SCRIPTS = [snippet for snippet in snippets() if not snippet.is_test]
 def run(snippet: Snippet, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a script as a stranger would, in a folder of its own."""
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    monkeypatch.setenv(
+        "PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    )
     monkeypatch.chdir(kubeconfig.parent)
     exec(snippet.code(), {"__name__": "__main__"})  # type: ignore[arg-type]
 

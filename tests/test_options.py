@@ -135,6 +135,7 @@ def test_what_was_not_said_is_what_is_meant_by_it() -> None:
         compress=True,
         audit=0,
         max_backlog=0,
+        history=0,
     )
     assert ResourceOptions().settled() == everything
     assert everything.conflicts(ResourceOptions()) == []

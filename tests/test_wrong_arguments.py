@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dyninformer
 import dyninformer.jsonpath
+from dyninformer.moments.recorded import RecordingLine, RecordingWriter, ResourceDefinition, now
+from dyninformer.moments.snapshot import snapshot_of
+from dyninformer.store.store import Store
 from dyninformer.testing import ApiServer
 from tests.doors import SECONDS, TEXT, Door, doors, shown
 
 public: Any = dyninformer  # a type checker would find all that follows
 paths: Any = dyninformer.jsonpath
 PODS = dyninformer.GroupVersionResource("", "v1", "pods")
+THING = {"kind": "Thing", "metadata": {"name": "a", "uid": "a-uid"}}
 NEW = "v1/secrets"
 """A resource that no test has asked for."""
 
@@ -24,7 +29,7 @@ NEW = "v1/secrets"
 class World:
     """A server, a factory, and a synced informer of its namespaces."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApiServer, folder: Path) -> None:
         self.client = server.client()
         self.kubeconfig = server.kubeconfig()
         self.factory = public.DynamicSharedInformerFactory(self.client)
@@ -35,6 +40,11 @@ class World:
         self.discovery = self.factory.discovery
         self.event = next(self.informer.events())
         self.resolved = self.discovery.resolve("pods")
+        self.snapshot = self.lister.snapshot()
+        self.difference = self.snapshot.diff(public.Snapshot.load(_empty(folder)))
+        self.recording = public.open_recording(_recorded(folder))
+        self.versions = self.factory.for_resource("v1/limitranges", history=5)
+        self.version = next(iter(self.recording))
 
     @property
     def fresh(self) -> Any:
@@ -42,17 +52,40 @@ class World:
         return public.SharedIndexInformer(self.client, PODS)
 
 
+def _empty(folder: Path) -> Path:
+    """A snapshot of no namespaces."""
+    path = folder / "empty"
+    namespaces = dyninformer.GroupVersionResource("", "v1", "namespaces")
+    snapshot_of(Store(namespaces), ("",)).save(path)
+    return path
+
+
+def _recorded(folder: Path) -> Path:
+    """A recording of two resources, with an object."""
+    path = folder / "night.ndjson"
+    defined = [ResourceDefinition(f"{each}.v1", "Thing", False) for each in ("things", "others")]
+    with RecordingWriter(path, tuple(defined), force=False) as writer:
+        writer.write(RecordingLine(now(), "ADDED", "things.v1", object=THING))
+        writer.close(events=1, objects=1)
+    return path
+
+
 @pytest.fixture(scope="module")
-def world() -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """One for all: nothing here changes it."""
     with ApiServer() as server:
-        made = World(server)
+        made = World(server, tmp_path_factory.mktemp("world"))
         yield made
         made.factory.shutdown(5)
 
 
 async def asynchronous(*_: object) -> None:
     """A coroutine function."""
+
+
+def related(world: World, *, name: str, given: object, **more: Any) -> object:
+    """Ask a factory what an object has to do with others."""
+    return getattr(world.factory, name)(given, **more)
 
 
 class Handler:
@@ -447,6 +480,33 @@ DOORS = [
     ),
     Door(f"{I}.wait_for_version", lambda w: w.informer.wait_for_version("5", "5"), SECONDS),
     Door(f"{I}.audit", lambda w: w.informer.audit("5"), SECONDS),
+    *(
+        Door(f"{I}.{name}", partial(call, given=given), said)
+        for given, said in [
+            ({"selector": 5}, "selector is 5: give text such as 'app=shop', or a mapping"),
+            ({"field_selector": 5}, "field_selector is 5: give text such as"),
+            ({"name": 5}, "name is 5: give a name"),
+        ]
+        for name, call in [
+            ("live", lambda w, given: w.informer.live(**given)),
+            ("live_widget", lambda w, given: w.informer.live_widget(**given)),
+            ("live_plot", lambda w, given: w.informer.live_plot(".kind", **given)),
+        ]
+    ),
+    *(
+        Door(f"{I}.{name}", partial(call, given=given), said)
+        for given, said in [
+            ({"columns": ".kind"}, "columns is '.kind': give a mapping from names to paths"),
+            ({"by": 5}, "by is 5: give a path such as"),
+            ({"sort_by": 5}, "sort_by is 5: give a column"),
+            ({"rows": "5"}, "rows is '5': give how many rows are shown"),
+        ]
+        for name, call in [
+            ("live", lambda w, given: w.informer.live(**given)),
+            ("live_widget", lambda w, given: w.informer.live_widget(**given)),
+        ]
+    ),
+    Door(f"{I}.live_plot", lambda w: w.informer.live_plot(5), "by is 5: give a path such as"),
     Door(
         f"{I}.wait_for_version",
         lambda w: w.informer.wait_for_version("5", 1, namespace=5),
@@ -679,6 +739,62 @@ DOORS = [
     ),
     Door("PathIndex", lambda w: paths.PathIndex(5), f"a path is 5: {TEXT}"),
     Door("Projection", lambda w: paths.Projection(".a"), "paths is '.a': give several, in a list"),
+    Door(f"{F}.for_resource", lambda w: ask(w, history="20"), "history is '20': give a number of"),
+    Door(f"{F}.for_resource", lambda w: ask(w, history=True), "history is True: give a number of"),
+    Door(f"{F}.for_resource", lambda w: ask(w, history=1), "versions is 1: give a whole number"),
+    Door("History", lambda w: public.History(versions=2000), "versions is 2000: give a whole"),
+    Door("History", lambda w: public.History(versions="2"), "versions is '2': give a whole"),
+    Door("History", lambda w: public.History(most_bytes=1), "most_bytes is 1: give a whole number"),
+    Door("History", lambda w: public.History(most_bytes="1"), "most_bytes is '1': give a whole"),
+    Door("History", lambda w: public.History(seconds="1"), "history's seconds is '1': give sec"),
+    Door("History", lambda w: public.History(seconds=0), "history's seconds is 0: give seconds"),
+    Door(f"{I}.history", lambda w: w.versions.informer.history(5), "name is 5: give a name"),
+    Door(f"{I}.history", lambda w: w.versions.informer.history("a", 5), "namespace is 5: give a"),
+    Door("Version.changes", lambda w: w.version.changes(5), "ignore is 5: give paths"),
+    *(
+        Door(f"{F}.{each}", partial(related, name=each, given=given), said)
+        for each in ("owners", "owned_by", "tree", "events_of")
+        for given, said in [
+            ("shop", "obj is 'shop': give an object that the server has"),
+            ({"metadata": {}}, "obj has no metadata.uid"),
+        ]
+    ),
+    *(
+        Door(f"{F}.{each}", partial(related, name=each, given=THING, fetch=1), "fetch is 1: give T")
+        for each in ("owners", "owned_by", "tree")
+    ),
+    Door("Snapshot.diff", lambda w: w.snapshot.diff(w.lister), "give a Snapshot, as certs.snap"),
+    Door("Snapshot.save", lambda w: w.snapshot.save(5), "path is 5: give the name of a file"),
+    Door("Snapshot.load", lambda w: public.Snapshot.load(5), "path is 5: give the name of a file"),
+    Door(
+        "Snapshot.load",
+        lambda w: public.Snapshot.load("x", most_bytes="1G"),
+        "most_bytes is '1G': give a whole number of bytes",
+    ),
+    Door(
+        "Snapshot.add_indexers",
+        lambda w: w.snapshot.add_indexers([".x"]),
+        "indexers is ['.x']: give a mapping",
+    ),
+    Door(
+        "ObjectDifference.changes",
+        lambda w: w.difference.added[0].changes(5),
+        "ignore is 5: give paths",
+    ),
+    Door(
+        "open_recording", lambda w: public.open_recording(5), "path is 5: give the name of a file"
+    ),
+    Door("Recording.at", lambda w: w.recording.at(None), "time is None: give a datetime, its text"),
+    Door("Recording.at", lambda w: w.recording.at("noon"), "time is 'noon': give a datetime, its"),
+    Door("Recording.at", lambda w: w.recording.at(0), "has several resources"),
+    Door("Recording.history", lambda w: w.recording.history(5), "key is 5: give a key such as"),
+    Door("Recording.rows", lambda w: w.recording.rows(5), "resource is 5: give a name such as"),
+    Door(
+        "Recording.to_frame", lambda w: w.recording.to_frame(5), "resource is 5: give a name such"
+    ),
+    Door(
+        "Recording.resource", lambda w: w.recording.resource(5), "resource is 5: give a name such"
+    ),
     Door("strip", lambda w: public.strip(["status"]), f"a path is ['status']: {TEXT}"),
     Door("strip", lambda w: public.strip(), "strip needs at least one path"),
 ]

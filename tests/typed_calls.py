@@ -18,13 +18,17 @@ from dyninformer import (
     Event,
     GenericInformer,
     GroupVersionResource,
+    History,
     OpenInformer,
     ResourceOptions,
     ResourceOptionsDict,
+    Snapshot,
+    Version,
     aio,
     compound,
     jsonpath_index,
     open_informer,
+    open_recording,
     strip,
 )
 
@@ -141,6 +145,23 @@ async def in_a_loop(informer: aio.SharedIndexInformer) -> None:
     changed: dict[str, Any] = await informer.patch("web", "prod", {"spec": {}}, wait=True)
     await informer.apply(changed, force=True, field_manager="mine")
     await informer.delete("web", "prod", uids="1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+def moments(factory: DynamicSharedInformerFactory, obj: dict[str, Any]) -> list[str]:
+    """What was, and what belongs to what."""
+    factory.for_resource(PODS, history=20)
+    factory.for_resource(PODS, history=History(versions=5, most_bytes=1 << 20, seconds=3600))
+    factory.for_resource(PODS, history="20")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    found = factory.for_resource(PODS)
+    before: Snapshot = found.snapshot()
+    before.save("pods")
+    difference = found.informer.snapshot().diff(Snapshot.load("pods"))
+    before.diff(found.lister)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    versions: list[Version] = found.history("prod/shop")
+    moment: Snapshot = open_recording("night.ndjson.zst").at(60, "pods")
+    owned: list[dict[str, Any]] = factory.owned_by(obj, fetch=True)
+    print(factory.tree(obj), factory.owners(obj), factory.events_of(obj), owned, moment)
+    return [*(each.key for each in difference.changed), *(each.key for each in versions)]
 
 
 def freshness(factory: DynamicSharedInformerFactory) -> datetime | None:

@@ -20,6 +20,7 @@ from dyninformer.delivery.stream import checked_idle_timeout
 from dyninformer.delivery.worker import Telling
 from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister
+from dyninformer.moments.version import Versions
 from dyninformer.options import IndexFunction, ResourceOptions, Transform
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
@@ -31,6 +32,7 @@ from dyninformer.writing import Write, Writes, send, until_held, until_possible
 
 if TYPE_CHECKING:
     from dyninformer.aio.work import WorkQueue
+    from dyninformer.moments.snapshot import Snapshot
     from dyninformer.work import RateLimited
     from dyninformer.work.queue import EventKeys
 
@@ -188,6 +190,14 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         from dyninformer.aio.work import WorkQueue  # noqa: PLC0415 - it is made of informers
 
         return WorkQueue({self: keys}, workers=workers, retry=retry, name=name)
+
+    def history(self, name: str, namespace: str | None = None) -> Versions:
+        """The versions of an object that are kept: `dyninformer.SharedIndexInformer.history`."""
+        return self._core.history(name, namespace)
+
+    def snapshot(self) -> Snapshot:
+        """What is held at this moment, to be read when it has changed."""
+        return self._core.snapshot()
 
     async def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
         """Add indexes, also while running (S15). Their functions are called on a thread."""

@@ -13,9 +13,9 @@ import typer
 
 from dyninformer.cli.arguments import panel
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
-from dyninformer.cli.recording import ResourceDefinition
 from dyninformer.cli.terminal import say
 from dyninformer.display.text import visible
+from dyninformer.moments.recorded import ResourceDefinition
 from dyninformer.testing import ApiError
 from dyninformer.testing.cluster.builtins import BUILTINS
 from dyninformer.types import Object

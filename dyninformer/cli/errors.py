@@ -58,6 +58,8 @@ def exit_code(error: BaseException) -> int:
             return UNREACHABLE
         case errors.CacheSyncError() | errors.WaitTimeoutError():
             return OUT_OF_TIME
+        case errors.UnreadableFileError():
+            return FAILED
         case (
             errors.JSONPathError()
             | errors.SelectorError()

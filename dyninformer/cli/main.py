@@ -57,6 +57,9 @@ COMMANDS = {
     "doctor": Subcommand("doctor", "Say why a watch does not work."),
     "record": Subcommand("record", "Keep what happens in a file, to be played again."),
     "replay": Subcommand("replay", "Play a recording on an API server of its own.", asks=False),
+    "history": Subcommand(
+        "history", "Show what became of an object, from a recording.", asks=False
+    ),
     "serve": Subcommand("serve", "Serve YAML and JSON files as a read-only API.", asks=False),
     "demo": Subcommand("demo", "See it work, on a cluster in this process.", asks=False),
     "resources": Subcommand("resources", "List what the server has, with every spelling."),

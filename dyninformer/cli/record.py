@@ -23,7 +23,13 @@ from dyninformer.cli.events import (
     watch_type,
     watched,
 )
-from dyninformer.cli.recording import (
+from dyninformer.cli.terminal import Shutdown, say, shutdown_on_signals
+from dyninformer.cli.where import Filter, where_filter
+from dyninformer.delivery.events import Event
+from dyninformer.discovery import Discovery
+from dyninformer.display.text import counted, visible
+from dyninformer.errors import DynInformerError, UnreachableError
+from dyninformer.moments.recorded import (
     ColumnDefinition,
     RecordingLine,
     RecordingWriter,
@@ -31,12 +37,6 @@ from dyninformer.cli.recording import (
     now,
     require_replaceable,
 )
-from dyninformer.cli.terminal import Shutdown, say, shutdown_on_signals
-from dyninformer.cli.where import Filter, where_filter
-from dyninformer.delivery.events import Event
-from dyninformer.discovery import Discovery
-from dyninformer.display.text import counted, visible
-from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 
 _FLUSH_SECONDS: Final = 0.5  # that a recorder which is killed loses

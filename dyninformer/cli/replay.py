@@ -25,14 +25,14 @@ from dyninformer.cli.embedded import (
     serving,
 )
 from dyninformer.cli.errors import FAILED, CommandError
-from dyninformer.cli.recording import (
+from dyninformer.cli.terminal import Shutdown, canvas, say, shutdown_on_signals
+from dyninformer.display.text import counted, visible
+from dyninformer.moments.recorded import (
     BrokenRecordingError,
     RecordingLine,
     RecordingReader,
     ResourceDefinition,
 )
-from dyninformer.cli.terminal import Shutdown, canvas, say, shutdown_on_signals
-from dyninformer.display.text import counted, visible
 
 _playback_option: Final = panel("How it is played")
 

@@ -26,9 +26,9 @@ from dyninformer.cli.embedded import (
     serving,
 )
 from dyninformer.cli.errors import CommandError
-from dyninformer.cli.recording import ResourceDefinition
 from dyninformer.cli.terminal import canvas, shutdown_on_signals
 from dyninformer.display.text import counted
+from dyninformer.moments.recorded import ResourceDefinition
 from dyninformer.testing.cluster.bodies import BodyError, decode_json, decode_yaml
 from dyninformer.types import Object
 

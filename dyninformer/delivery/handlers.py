@@ -351,6 +351,8 @@ class Registration(Shown):
         self._first = first
         self._remove = remove
         self._tells_here = tells_here
+        self.keeps: object = None
+        """What is to stay for as long as this is held. Not for import."""
 
     @property
     def name(self) -> str:

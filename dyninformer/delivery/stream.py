@@ -14,6 +14,7 @@ from dyninformer.shown import Shown
 from dyninformer.store.decide import Delta
 from dyninformer.store.store import Store
 from dyninformer.threads import Deadline
+from dyninformer.types import Keys
 
 
 def checked_idle_timeout(seconds: float | None) -> float | None:
@@ -46,6 +47,8 @@ class Subscription(Shown):
         self._forget = forget
         self.idle_timeout = idle_timeout
         """Seconds without an event after which it ends, None is never; may be set in between."""
+        self.keeps: object = None
+        """What is to stay for as long as this is held. Not for import."""
         self._given = False  # the queue's head was returned to the caller
         self._waits = False  # somebody waits for the next one
 
@@ -170,3 +173,32 @@ class EventStream(Subscription):
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"backlog={self.backlog}"
         return f"<EventStream {self._store.gvr} {state}>"
+
+
+class ChangedKeys(Subscription):
+    """The keys of what has changed, each once however often: for who then looks into the cache.
+
+    Nothing is behind it. ``wake`` is called when there is something to take, and at the end, under
+    the informer's lock: it takes none, and waits for nobody. One thread takes at a time.
+
+    Not for import.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        queue: HandlerQueue,
+        close: Callable[[], None],
+        forget: Callable[[], None],
+        wake: Callable[[], object],
+    ) -> None:
+        super().__init__(store, queue, close, forget, None)
+        queue.call_with(wake)
+
+    def take(self) -> Keys:
+        """All that have changed since the last time."""
+        queue, keys = self._queue, Keys()
+        while (step := queue.head()) is not None:
+            keys.append(step.key)
+            queue.advance()
+        return keys

@@ -123,10 +123,11 @@ def path_rank(path: str) -> Callable[[Object], Rank]:
     [{}, {'n': 9}, {'n': 10}]
     """
     parsed = jsonpath.JSONPath(path)
-    return lambda obj: _rank(parsed.first(obj))
+    return lambda obj: rank(parsed.first(obj))
 
 
-def _rank(value: Any) -> Rank:
+def rank(value: Any) -> Rank:
+    """What a value is sorted by: nothing comes first, then numbers, then text."""
     if value is None:
         return (0, 0.0, "")
     if isinstance(value, bool | int | float):

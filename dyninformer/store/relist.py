@@ -133,14 +133,17 @@ class Relist:
         """Let this list delete nothing: it has an object whose key cannot be read (S32)."""
         self._deletes_missing = False
 
-    def swap(self, first: bool, among: frozenset[Key] = frozenset()) -> Sequence[Delta]:
+    def swap(
+        self, first: bool, among: frozenset[Key] = frozenset(), version: str = ""
+    ) -> Sequence[Delta]:
         """Make it the store's state of the scope, in one section, and tell the changes.
 
         Deletes come first, as of unknown final state (S13), then the rest in list order (S8).
-        ``first``: the changes are the scope's initial ones. After that the relist is used up.
+        ``first``: the changes are the scope's initial ones. ``version`` is the one of which it is
+        the state. After that the relist is used up.
         Returned are the changes ``among`` these keys.
         """
-        found = self._swap(first, among)
+        found = self._swap(first, among, version)
         self._size, added = len(self), len(self._new)
         self._new, self._updates, self._present = {}, {}, set()
         if added >= _WORTH_IT:
@@ -149,7 +152,7 @@ class Relist:
             FREED.note()
         return found
 
-    def _swap(self, first: bool, among: frozenset[Key]) -> Sequence[Delta]:
+    def _swap(self, first: bool, among: frozenset[Key], version: str) -> Sequence[Delta]:
         store = self._store
         self._pack_plain()
         while True:
@@ -167,6 +170,7 @@ class Relist:
                     store.entries.write(write)
                 store.entries.adopt(added, self._indexes)
                 store.untransformed.replace(self._scope, self._failed)
+                store.versions[self._scope] = version
                 if deltas:
                     store.on_changes(deltas)
             break

@@ -23,6 +23,7 @@ Selector: TypeAlias = str | Mapping[str, str]
 Entries: TypeAlias = dict[Key, Entry]
 Columns: TypeAlias = Mapping[str, str | JSONPath]
 Row: TypeAlias = dict[str, Any]
+Rows: TypeAlias = list[Row]
 
 
 class View:
@@ -30,6 +31,8 @@ class View:
 
     It shares the store's entries, so that it costs little, and iterates over objects decoded
     one at a time, each the caller's own.
+
+    Not for import.
     """
 
     def __init__(self, gvr: GroupVersionResource, codec: Codec, entries: ByNamespace) -> None:
@@ -37,6 +40,11 @@ class View:
         self.gvr = gvr
         self.codec = codec
         self._entries = entries
+
+    @property
+    def by_namespace(self) -> ByNamespace:
+        """The entries themselves: to be read, and not to be changed."""
+        return self._entries
 
     def keys(self) -> Keys:
         """All keys, in the order of the store."""

@@ -41,6 +41,7 @@ from dyninformer.store.indexes import (
 from dyninformer.store.receive import Received, Receiver
 from dyninformer.store.relist import Relist
 from dyninformer.store.snapshot import ByNamespace, View
+from dyninformer.store.versions import lowest
 from dyninformer.threads import in_forked_child, lock_across_forks
 from dyninformer.types import Key, Keys, Object, Texts
 
@@ -63,9 +64,9 @@ class Store:
     Reads may be made from any thread. Each scope, a namespace or "" for all, is written by one
     thread at a time, its reflector.
 
-    ``lock`` guards ``entries`` with their indexes, and ``untransformed``. The informer guards its
-    handlers and their queues with it too (S7): ``on_changes`` is called under it, right after the
-    state has changed. The thread that holds it may take it again.
+    ``lock`` guards ``entries`` with their indexes, ``versions`` and ``untransformed``. The informer
+    guards its handlers and their queues with it too (S7): ``on_changes`` is called under it, right
+    after the state has changed. The thread that holds it may take it again.
 
     Not for import.
     """
@@ -95,6 +96,9 @@ class Store:
         self._index_failures: set[str] = set()
         functions = self._without_namespace(indexers or {})
         self.entries = Entries(IndexFunctions(functions, self._index_failed))
+        self.versions: dict[str, str] = {}
+        """By scope, the version of the server's that its entries are the state of. What changes
+        them says so in the same section; a version that changes none may be noted without."""
         self.untransformed = Untransformed()
         self.receive = Receiver(self.entries, transform, metadata_only).receive
         """Reads an object as it came, outside the lock. A thread that reads many may keep it."""
@@ -112,10 +116,11 @@ class Store:
         """Count objects on which the transform failed."""
         self._metrics.count("transform_errors", self.gvr, amount)
 
-    def apply(self, events: Sequence[WatchEvent]) -> None:
+    def apply(self, events: Sequence[WatchEvent], scope: str = "", version: str = "") -> None:
         """Take watch events that came together (S6, S12, S30), in order and in one section.
 
         What they change is told as one `LiveDeltas`, so that it wakes a handler's thread once.
+        ``version`` is the one that the scope has come to with them.
         """
         entries, untransformed = self.entries, self.untransformed
         while True:
@@ -126,7 +131,7 @@ class Store:
             noted = [received for _, received in events if received.failure or untransformed.count]
             if not writes and not noted:
                 return
-            if self._take(writes, noted, functions):
+            if self._take(writes, noted, functions, scope, version):
                 break
         if self.codec.wants_sample and entries.count >= SAMPLE_SIZE:
             self.learn(self._sample)
@@ -152,7 +157,14 @@ class Store:
             if self._take([] if write is None else [write], noted, functions):
                 return None if write is None else write.delta
 
-    def _take(self, writes: Writes, noted: Sequence[Received], functions: IndexFunctions) -> bool:
+    def _take(
+        self,
+        writes: Writes,
+        noted: Sequence[Received],
+        functions: IndexFunctions,
+        scope: str = "",
+        version: str = "",
+    ) -> bool:
         """Make the writes, and tell them, in one section.
 
         False if an index was added since they were decided: nothing is done.
@@ -165,6 +177,8 @@ class Store:
                 self.untransformed.note(received)
             for write in writes:
                 entries.write(write)
+            if version:
+                self.versions[scope] = version
             if writes:
                 self.on_changes(deltas)
         self.count(deltas)
@@ -214,6 +228,17 @@ class Store:
     def held_bytes(self) -> int:
         """How many bytes the entries are, without keys and indexes. A number of this moment."""
         return self.entries.size
+
+    def moment(self, scopes: Iterable[str]) -> tuple[View, str]:
+        """What is held at this moment, and the version of the server's that it is the state of.
+
+        Of several scopes that is the lowest, since each has a stream of its own; "" if one of them
+        has no state yet.
+        """
+        with self.lock:
+            entries = self.entries.frozen(None)
+            found = [self.versions.get(scope, "") for scope in scopes]
+        return View(self.gvr, self.codec, entries), lowest(found) if all(found) else ""
 
     def keys(self) -> Keys:
         """All keys."""
@@ -363,7 +388,7 @@ class Store:
         return index_value(name, given, sought)
 
     def _unknown(self, name: str) -> UnknownIndexError:
-        known = ", ".join(sorted([NAMESPACE, *self.entries.published]))
+        known = ", ".join(sorted(self.get_indexers()))
         return UnknownIndexError(
             f"{self.gvr} has no index {name!r}; it has: {known}. Add it with indexers= or "
             "add_indexers."

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _DIGITS = 20  # as many as the largest unsigned 64-bit number has
 
 
@@ -24,3 +26,16 @@ def older(version: str, than: str) -> bool:
         return False  # the usual case of an event that is newer: no number is made
     left, right = number(version), number(than)
     return left is not None and right is not None and left < right
+
+
+def lowest(found: Sequence[str]) -> str:
+    """The oldest of some versions, at least one.
+
+    >>> lowest(["10", "9", "11"])
+    '9'
+    """
+    first = found[0]
+    for version in found[1:]:
+        if older(version, first):
+            first = version
+    return first

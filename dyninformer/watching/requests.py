@@ -14,6 +14,7 @@ from typing import Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from dyninformer.errors import UnreachableError
+from dyninformer.printable import printable
 
 _SHOWN = 300  # characters of what a server says
 
@@ -145,8 +146,7 @@ class DocumentSource(Protocol):
 
 def short(text: str) -> str:
     """One line of another program's text, without its full stop, control characters visible."""
-    line = " ".join(text.split()).rstrip(".")
-    line = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in line)
+    line = printable(" ".join(text.split()).rstrip("."))
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
 
 

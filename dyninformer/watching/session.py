@@ -251,7 +251,7 @@ class Session:
         asked_at = self._asked_at
         after, effects = protocol.step(before, answer, now, self._random)
         # A thread that sees the new state, "synced" above all, must find the store so (S7).
-        self._change_store(effects)
+        self._change_store(effects, protocol.newest(after))
         self.state = after
         turned = type(after) is not type(before)
         if turned:
@@ -346,24 +346,26 @@ class Session:
         is_open = isinstance(state, Watching) and state.opened is not None
         return is_open or self._clock.now() - self._asked_at < _BETWEEN_STREAMS
 
-    def _change_store(self, effects: Effects) -> None:
-        store = self._store
+    def _change_store(self, effects: Effects, version: str) -> None:
+        """Carry out what changes it; it is then the state of that version."""
+        store, scope = self._store, self.scope.namespace
         for effect in effects:
             match effect:
                 case Apply(events):
-                    store.apply(events)
+                    store.apply(events, scope, version)
                 case Collect():
                     self._collect(effect)
                 case Swap():
-                    self._swap(effect)
+                    self._swap(effect, version)
                 case Discard():
                     self._relist = None
                 case Settle(key, received):
                     self._settle([key], [store.settle(key, received)])
                 case Clear():
-                    store.clear(self.scope.namespace)
+                    store.clear(scope)
                 case _:
                     pass
+        store.versions[scope] = version  # a bookmark, say, or events that change nothing
 
     def _follow_up(self, effects: Effects) -> None:
         for effect in effects:
@@ -375,11 +377,11 @@ class Session:
                 case _:
                     pass
 
-    def _swap(self, swap: Swap) -> None:
+    def _swap(self, swap: Swap, version: str) -> None:
         relist, self._relist = self._relist_begun(), None
         repair = self._repair if swap.cause == _AUDIT else None
         suspected = frozenset(() if repair is None else repair.keys)
-        self._settle(suspected, relist.swap(swap.first, suspected))
+        self._settle(suspected, relist.swap(swap.first, suspected, version))
         self._metrics.count("relists", self.scope.gvr, reason=swap.cause)
         _logger.info("%s: %d objects listed (%s)", self.scope, len(relist), swap.cause)
 

@@ -213,7 +213,9 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
         live=all(each.live for each in statuses),
         fresh_as_of=_oldest([each.fresh_as_of for each in statuses]),
         next_try=min(_known(each.next_try for each in statuses), default=None),
-        resource_version=_lowest([each.resource_version for each in statuses]) if synced else "",
+        resource_version=versions.lowest([each.resource_version for each in statuses])
+        if synced
+        else "",
     )
 
 
@@ -231,11 +233,3 @@ def _known(moments: Iterable[datetime | None]) -> list[datetime]:
 def _oldest(moments: Sequence[datetime | None]) -> datetime | None:
     known = _known(moments)
     return min(known) if len(known) == len(moments) else None
-
-
-def _lowest(found: Sequence[str]) -> str:
-    lowest = found[0]
-    for version in found[1:]:
-        if versions.older(version, lowest):
-            lowest = version
-    return lowest

@@ -159,6 +159,7 @@ DOORS = [
     ),
     Door(f"{I}.stop", lambda w: w.informer.stop("5"), SECONDS),
     Door(f"{I}.wait_synced", lambda w: w.informer.wait_synced("5"), SECONDS),
+    Door(f"{I}.history", lambda w: w.informer.history(5), "name is 5: give a name"),
     Door(f"{I}.audit", lambda w: w.informer.audit("5"), SECONDS),
     Door(
         f"{I}.wait_for", lambda w: w.informer.wait_for(5, name="a"), "a condition is 5: give text"

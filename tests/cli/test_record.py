@@ -16,7 +16,7 @@ from typing import TypeAlias
 import pytest
 
 from dyninformer.cli.errors import CommandError
-from dyninformer.cli.recording import BrokenRecordingError, RecordingLine, RecordingReader
+from dyninformer.moments.recorded import BrokenRecordingError, RecordingLine, RecordingReader
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from tests.cli.conftest import SERVERS, Run, each_server

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dyninformer import DynamicSharedInformerFactory, open_informer
-from dyninformer.cli.recording import (
+from dyninformer.moments.recorded import (
     ColumnDefinition,
     RecordingLine,
     RecordingWriter,

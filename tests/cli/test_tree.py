@@ -106,7 +106,7 @@ def test_a_dumb_terminal_gets_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys  # noqa: PLC0415 - what it has is replaced here
 
     from dyninformer.cli.tree import _branches  # noqa: PLC0415 - as above
-    from dyninformer.display.tree import ASCII, LINES  # noqa: PLC0415 - as above
+    from dyninformer.relations.tree import ASCII, LINES  # noqa: PLC0415 - as above
 
     primary, secondary = os.openpty()
     with open(secondary, "w", encoding="utf-8") as terminal:

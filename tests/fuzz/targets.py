@@ -6,6 +6,7 @@ of a dict beside that of its bytes), both have to be the same.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import tempfile
@@ -19,11 +20,18 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import zstandard
 
-from dyninformer.cli.errors import CommandError
-from dyninformer.cli.recording import RecordingReader
-from dyninformer.errors import ConfigError, JSONPathError, SelectorError, UnreachableError
+from dyninformer.errors import (
+    ConfigError,
+    JSONPathError,
+    SelectorError,
+    UnreachableError,
+    UnreadableFileError,
+)
 from dyninformer.jsonpath import JSONPath
 from dyninformer.jsonpath.json_bytes import too_deep
+from dyninformer.moments.recorded import RecordingReader
+from dyninformer.moments.saved import END_OF_FILE
+from dyninformer.moments.snapshot import Snapshot
 from dyninformer.resource import GroupVersionResource
 from dyninformer.selectors import FieldSelector, LabelSelector, escape_field_value
 from dyninformer.store.store import Store
@@ -328,10 +336,32 @@ def recording(data: bytes) -> None:
 def _lines(data: bytes, name: str) -> list[Any]:
     found: list[Any] = []
     for path in _written(data, name):
-        with suppress(CommandError), RecordingReader(path) as reader:
+        with suppress(UnreadableFileError), RecordingReader(path) as reader:
             found.append(reader.header)
             found.extend(reader.lines())
     return found
+
+
+def snapshot(data: bytes) -> None:
+    """A snapshot is read whole or refused; what is read can be decoded, and is saved the same.
+
+    What is not packed has its end put right and is packed, since no chance would do that.
+    """
+    file = data
+    if not data.startswith(b"\x28\xb5\x2f\xfd"):
+        lines = data.removesuffix(b"\n") + b"\n"
+        end = {"end": lines.count(b"\n") - 1, "sha256": hashlib.sha256(lines).hexdigest()}
+        file = zstandard.ZstdCompressor(level=1).compress(lines + json.dumps(end).encode() + b"\n")
+        file += END_OF_FILE
+    for path in _written(file, "certs.snapshot"):
+        try:
+            read = Snapshot.load(path, most_bytes=1 << 20)
+        except UnreadableFileError:
+            return
+        assert [read.get(key) for key in read.keys()] == read.list()  # noqa: SIM118 - of objects
+        again = path.with_suffix(".again")
+        read.save(again)
+        assert not Snapshot.load(again).diff(read)
 
 
 TARGETS: Final[dict[str, Target]] = {
@@ -344,5 +374,6 @@ TARGETS: Final[dict[str, Target]] = {
         selectors,
         kubeconfig,
         recording,
+        snapshot,
     )
 }

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import zstandard
 
-from dyninformer.cli.errors import CommandError
-from dyninformer.cli.recording import (
+from dyninformer.errors import UnreadableFileError
+from dyninformer.moments.recorded import (
     BrokenRecordingError,
     ColumnDefinition,
     RecordingLine,
@@ -160,7 +160,7 @@ def test_what_is_no_recording_is_said_to_be_none(tmp_path: Path, content: bytes,
     """Or to be one of a later version."""
     path = tmp_path / "a"
     path.write_bytes(content)
-    with pytest.raises(CommandError, match=why):
+    with pytest.raises(UnreadableFileError, match=why):
         RecordingReader(path)
 
 
@@ -182,7 +182,7 @@ def test_nothing_is_replaced_without_being_told(path: Path) -> None:
     assert path.read_text() == "mine"
     link = path.with_name(f"link-{path.name}")
     link.symlink_to(path)
-    with pytest.raises(CommandError, match="not an ordinary file"):
+    with pytest.raises(FileExistsError, match="not an ordinary file"):
         RecordingWriter(link, (), force=True)
     with RecordingWriter(path, (WIDGETS,), force=True) as writer:
         writer.close(events=0, objects=0)

@@ -7,6 +7,7 @@ again. Each later line has a ``time`` and a ``type``: ADDED, MODIFIED and DELETE
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -19,8 +20,9 @@ from typing import Annotated, Final, Self, TypeAlias
 import msgspec
 import zstandard
 
-from dyninformer.cli.errors import CommandError
+from dyninformer.errors import UnreadableFileError
 from dyninformer.jsonpath.json_bytes import decoded
+from dyninformer.moments.saved import MAGIC, WINDOW
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 
@@ -32,8 +34,8 @@ _FRAME_BYTES: Final = 8 << 20  # of plain text; a frame has a checksum, and can 
 _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _LINE_BYTES: Final = 64 << 20  # no object is as large: a file that has such a line is none of ours
 _CHUNK: Final = 4096  # before the place where a file is broken, as much may be lost
-_NO_LINE: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, CommandError)
-_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_NO_LINE: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
+_PIECE: Final = 1 << 16  # of the text, however well it is compressed
 
 
 class ColumnDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -110,7 +112,7 @@ class RecordingWriter:
 
     def write(self, line: Header | RecordingLine) -> None:
         """Keep a line, for the next `flush`."""
-        self._waiting += _encoded(line)
+        self._waiting += encoded(line)
         self._waiting += b"\n"
 
     def flush(self) -> None:
@@ -166,13 +168,13 @@ class _Packer:
 
 
 def require_replaceable(path: Path) -> None:
-    """CommandError unless the path is free, or names an ordinary file."""
+    """FileExistsError unless the path is free, or names an ordinary file."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        raise CommandError(f"{path} is not an ordinary file, and is not replaced")
+        raise FileExistsError(errno.EEXIST, "not an ordinary file, and not replaced", str(path))
 
 
 def now() -> datetime:
@@ -180,14 +182,15 @@ def now() -> datetime:
     return datetime.fromtimestamp(time.time(), UTC)
 
 
-def _encoded(line: Header | RecordingLine) -> bytes:
+def encoded(line: Header | RecordingLine | Object) -> bytes:
+    """It as JSON on one line."""
     try:
         return msgspec.json.encode(line)
     except (OverflowError, UnicodeEncodeError):  # past 64 bits; half of a character
         return json.dumps(msgspec.to_builtins(line), separators=(",", ":")).encode()
 
 
-class BrokenRecordingError(CommandError):
+class BrokenRecordingError(UnreadableFileError):
     """A recording that ends before its end, or has a line that makes no sense."""
 
 
@@ -217,14 +220,14 @@ class RecordingReader:
             try:
                 line = _line(text)
             except _NO_LINE as error:
-                raise BrokenRecordingError(
+                raise self._broken(
                     f"{self._place()} is not a line of a recording: {error}"
                 ) from None
             self._last = line.time
             if line.type == "END":
                 return
             yield line
-        raise BrokenRecordingError(
+        raise self._broken(
             f"{self._place()}: the recording ends without its end: the recorder was killed, "
             "or the file was cut"
         )
@@ -242,13 +245,15 @@ class RecordingReader:
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             head = None
         if head is None or head.format != _FORMAT:
-            raise CommandError(
-                f"{path} is not a recording of dyninformer: its first line says otherwise"
+            raise UnreadableFileError(
+                f"{path} is not a recording of dyninformer: its first line says otherwise",
+                offset=0,
             )
         if head.version > _VERSION:
-            raise CommandError(
+            raise UnreadableFileError(
                 f"{path} is of version {head.version}, and this dyninformer reads up to "
-                f"{_VERSION}: use a later one"
+                f"{_VERSION}: use a later one",
+                offset=0,
             )
         self._last = head.time
         return head
@@ -266,29 +271,29 @@ class RecordingReader:
                     break
         except zstandard.ZstdError as error:
             self._number += 1
-            raise BrokenRecordingError(
-                f"{self._place()}: the rest cannot be read: {error}"
-            ) from None
+            raise self._broken(f"{self._place()}: the rest cannot be read: {error}") from None
         self._number += 1
         if rest:
             why = "is cut" if len(rest) <= _LINE_BYTES else "is too long"
-            raise BrokenRecordingError(f"{self._place()} {why}")
+            raise self._broken(f"{self._place()} {why}")
+
+    def _broken(self, message: str) -> BrokenRecordingError:
+        return BrokenRecordingError(message, offset=self.position)
 
     def _unpacked(self) -> Iterator[bytes]:
         """The file's text in pieces, unpacked if it is packed."""
-        chunk = self._file.read(_CHUNK)
-        if not chunk.startswith(_MAGIC):
-            while chunk:
+        beginning = self._file.read(len(MAGIC))
+        self._file.seek(0)
+        if beginning != MAGIC:
+            while chunk := self._file.read(_CHUNK):
                 yield chunk
-                chunk = self._file.read(_CHUNK)
             return
-        context = zstandard.ZstdDecompressor()
-        frame = context.decompressobj()
-        while chunk:
-            yield frame.decompress(chunk)
-            chunk = frame.unused_data or self._file.read(_CHUNK)
-            if frame.eof:
-                frame = context.decompressobj()
+        context = zstandard.ZstdDecompressor(max_window_size=WINDOW)
+        text = context.stream_reader(
+            self._file, read_size=_CHUNK, read_across_frames=True, closefd=False
+        )
+        while piece := text.read1(_PIECE):
+            yield piece
 
     def _place(self) -> str:
         moment = (

@@ -1,20 +1,27 @@
-"""Owners and owned: what belongs to what, by ownerReferences, and how that is drawn."""
+"""Owners and owned: what belongs to what, by ownerReferences, and how that is drawn.
+
+`family` goes down from an object and `tops` up, over whatever says what is there: the caches of a
+factory, or a server (`search`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from dyninformer.jsonpath.cells import cell
+from dyninformer.printable import printable
 from dyninformer.types import Object, Objects
 
 Row: TypeAlias = list[str]
-Nodes: TypeAlias = "list[Node]"
+Nodes: TypeAlias = "list[TreeNode]"
 
 _READY: Final = ("Ready", "Available", "Established", "Complete")
 """The conditions that say it, the first that there is."""
 _AGAIN: Final = " (shown above)"
+_DEEPEST: Final = 50
+"""Owners above each other."""
 
 
 class Branches(NamedTuple):
@@ -41,8 +48,12 @@ class Reference(NamedTuple):
 
 
 @dataclass(eq=False)
-class Node:
-    """An object, or what is known of one, and what it owns."""
+class TreeNode:
+    """An object in a `Tree`, or what is known of one, and what it owns.
+
+    >>> TreeNode({"kind": "Secret", "metadata": {"name": "shop-tls"}}).name
+    'Secret/shop-tls'
+    """
 
     object: Object
     note: str = ""
@@ -87,32 +98,105 @@ def references(obj: Object) -> list[Reference]:
     return list(found.values())
 
 
-def family(root: Node, others: Iterable[Object]) -> Nodes:
-    """Every node below a root, which get what they own; each once, whatever cycle it is in.
-
-    Those that an object owns are sorted by kind and name.
-    """
+def owned_among(others: Iterable[Object]) -> Callable[[str], Objects]:
+    """What of some objects an owner has, by its uid; for `family`."""
     owned: dict[str, Objects] = {}
     for obj in others:
         for owner in references(obj):
             owned.setdefault(owner.uid, []).append(obj)
+    return lambda uid: owned.get(uid, [])
+
+
+def family(root: TreeNode, owned_by: Callable[[str], Iterable[Object]]) -> Nodes:
+    """Every node below a root, which get what they own; each once, whatever cycle it is in.
+
+    ``owned_by(uid)`` gives the objects that name it as their owner. Those that an object owns are
+    sorted by kind and name.
+    """
     nodes = {root.uid: root}
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        below = {str(each["metadata"].get("uid")): each for each in owned.get(node.uid, ())}
+        below = {str(each["metadata"].get("uid")): each for each in owned_by(node.uid)}
         for uid, obj in below.items():
             known = nodes.get(uid)
             if known is None:
-                known = nodes[uid] = Node(obj)
+                known = nodes[uid] = TreeNode(obj)
                 waiting.append(known)
             node.owned.append(known)
         node.owned.sort(key=lambda each: (each.name, each.namespace))
     return [node for node in nodes.values() if node is not root]
 
 
+def tops(root: TreeNode, owner_of: Callable[[TreeNode, Reference], TreeNode]) -> Nodes:
+    """The nodes above a root that nothing owns, with the way down to it; itself if it has none.
+
+    ``owner_of(node, reference)`` gives the owner that a node names, or what is known of it.
+    """
+    known = {root.uid: root}
+    found: Nodes = []
+    waiting = [(root, 0)]
+    while waiting:
+        node, height = waiting.pop()
+        named = references(node.object)
+        if not named or height == _DEEPEST:
+            found.append(node)
+        for reference in named:
+            owner = known.get(reference.uid)
+            if owner is None:
+                owner = known[reference.uid] = owner_of(node, reference)
+                waiting.append((owner, height + 1))
+            if node not in owner.owned:
+                owner.owned.append(node)
+    unique = {id(node): node for node in found}
+    return list(unique.values()) or [root]  # a circle has no top
+
+
+def unknown(reference: Reference, why: str) -> TreeNode:
+    """A node of which nothing is known but how it is named, and why."""
+    named = {"name": reference.name, "uid": reference.uid}
+    obj = {"apiVersion": reference.api_version, "kind": reference.kind, "metadata": named}
+    return TreeNode(obj, f" ({why})")
+
+
+@dataclass(eq=False)
+class Tree:
+    """What owns an object, and what it owns; ``str()`` of it is drawn as ``dyninformer tree`` does.
+
+    `DynamicSharedInformerFactory.tree` gives it.
+
+    >>> shop = TreeNode({"kind": "Certificate", "metadata": {"name": "shop"}})
+    >>> shop.owned.append(TreeNode({"kind": "Secret", "metadata": {"name": "shop-tls"}}))
+    >>> print(Tree(shop, [shop]))
+    Certificate/shop
+    └─Secret/shop-tls
+    """
+
+    root: TreeNode
+    """The object that was asked for."""
+    tops: Nodes
+    """What owns it and is owned by nothing; itself if nothing does."""
+
+    def data(self) -> Objects:
+        """The same as plain JSON, as ``dyninformer tree -o json`` prints it."""
+        return as_data(self.tops)
+
+    def __str__(self) -> str:
+        drawn = [[printable(each) for each in row] for row in rows(self.tops, with_namespace=False)]
+        widths = [max(map(len, column)) for column in zip(*drawn, strict=True)]
+        return "\n".join(
+            "   ".join(
+                f"{text:{width}}" for text, width in zip(row, widths, strict=True) if width
+            ).rstrip()
+            for row in drawn
+        )
+
+    def __repr__(self) -> str:
+        return f"<Tree of {printable(self.root.name)}>"
+
+
 def rows(
-    tops: Iterable[Node], *, branches: Branches = LINES, with_namespace: bool
+    tops: Iterable[TreeNode], *, branches: Branches = LINES, with_namespace: bool
 ) -> Iterator[Row]:
     """A row for each object: the tree, whether it is ready, its status and its age.
 
@@ -120,7 +204,7 @@ def rows(
     there are no more rows than references; that goes for one that owns itself, too.
     """
     shown: set[int] = set()
-    waiting: list[tuple[Node, str, str]] = [(top, "", "") for top in tops][::-1]
+    waiting: list[tuple[TreeNode, str, str]] = [(top, "", "") for top in tops][::-1]
     while waiting:  # no recursion: a chain may be longer than Python's calls
         node, before, below = waiting.pop()
         again = id(node) in shown
@@ -141,11 +225,11 @@ def rows(
             )
 
 
-def as_data(tops: Iterable[Node]) -> Objects:
+def as_data(tops: Iterable[TreeNode]) -> Objects:
     """The same as plain JSON: ``owned`` in each, ``seen`` where that was shown before."""
     shown: set[int] = set()
     found: Objects = []
-    waiting: list[tuple[Node, Objects]] = [(top, found) for top in tops][::-1]
+    waiting: list[tuple[TreeNode, Objects]] = [(top, found) for top in tops][::-1]
     while waiting:
         node, into = waiting.pop()
         ready, status, _ = state(node.object)

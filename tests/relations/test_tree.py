@@ -7,7 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyninformer.display.tree import ASCII, Node, as_data, family, references, rows
+from dyninformer.relations.tree import (
+    ASCII,
+    TreeNode,
+    as_data,
+    family,
+    owned_among,
+    references,
+    rows,
+)
 
 
 def thing(name: str, *owners: str, **more: Any) -> dict[str, Any]:
@@ -19,8 +27,8 @@ def thing(name: str, *owners: str, **more: Any) -> dict[str, Any]:
 
 def drawn(root: dict[str, Any], *others: dict[str, Any]) -> list[str]:
     """The first column."""
-    node = Node(root)
-    family(node, others)
+    node = TreeNode(root)
+    family(node, owned_among(others))
     return [row[0] for row in rows([node], with_namespace=False)]
 
 
@@ -70,8 +78,8 @@ def test_a_long_chain_is_no_trouble() -> None:
 
 def test_lines_can_be_ascii() -> None:
     """For terminals that know nothing else."""
-    node = Node(thing("a"))
-    family(node, [thing("b", "a"), thing("c", "a")])
+    node = TreeNode(thing("a"))
+    family(node, owned_among([thing("b", "a"), thing("c", "a")]))
     names = [row[0] for row in rows([node], branches=ASCII, with_namespace=False)]
     assert names == ["Thing/a", "|-Thing/b", "`-Thing/c"]
 
@@ -87,14 +95,14 @@ def test_a_row_says_how_the_object_is() -> None:
 
 
 def _state(obj: dict[str, Any]) -> list[str]:
-    (row,) = rows([Node(obj)], with_namespace=False)
+    (row,) = rows([TreeNode(obj)], with_namespace=False)
     return row[1:]
 
 
 def test_json_has_the_same() -> None:
     """Each object whole once."""
-    node = Node(thing("a", "b"))
-    family(node, [thing("b", "a"), thing("a", "b")])
+    node = TreeNode(thing("a", "b"))
+    family(node, owned_among([thing("b", "a"), thing("a", "b")]))
     (top,) = as_data([node])
     (below,) = top["owned"]
     assert (top["name"], below["name"], below["owned"][0]["seen"]) == ("a", "b", True)
@@ -117,4 +125,4 @@ def test_whatever_an_object_says_is_no_error(metadata: Any, status: Any) -> None
     """Objects come as they are."""
     obj = {"kind": "Thing", "metadata": metadata, "status": status}
     references(obj)
-    assert len(list(rows([Node(obj)], with_namespace=True))) == 1
+    assert len(list(rows([TreeNode(obj)], with_namespace=True))) == 1

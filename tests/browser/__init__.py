@@ -1,0 +1,1 @@
+"""Notebooks in a real browser that talks to this machine alone."""

@@ -1,0 +1,178 @@
+"""Owners, what is owned, trees and events, from the caches of a factory and from its server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dyninformer import DynamicSharedInformerFactory, ForbiddenError, NotKeptError
+from dyninformer.testing import ApiServer
+from dyninformer.types import Object, Objects
+
+
+def named(objects: Objects) -> list[str]:
+    """Kind and name of each."""
+    return [f"{each['kind']}/{each['metadata']['name']}" for each in objects]
+
+
+class Family:
+    """A ConfigMap that owns a Secret, which owns another ConfigMap and a ServiceAccount."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self.server = server
+        self.top = self.made("ConfigMap", "top")
+        self.middle = self.made("Secret", "middle", self.top)
+        self.low = self.made("ConfigMap", "low", self.middle)
+        self.account = self.made("ServiceAccount", "account", self.middle)
+        for number, time in enumerate(("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z")):
+            server.create(self.event(f"ev-{number}", time))
+
+    def made(self, kind: str, name: str, *owners: Object) -> Object:
+        """An object, with its owners."""
+        refs = [
+            {
+                "apiVersion": each["apiVersion"],
+                "kind": each["kind"],
+                "name": each["metadata"]["name"],
+                "uid": each["metadata"]["uid"],
+            }
+            for each in owners
+        ]
+        metadata = {"name": name, "namespace": "default", "ownerReferences": refs}
+        return self.server.create({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+
+    def event(self, name: str, time: str) -> Object:
+        """One about the Secret."""
+        about = {"kind": "Secret", "name": "middle", "namespace": "default"}
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": "default"},
+            "involvedObject": {**about, "uid": self.middle["metadata"]["uid"]},
+            "reason": name,
+            "lastTimestamp": time,
+        }
+
+
+@pytest.fixture(scope="module")
+def family() -> Iterator[Family]:
+    """One for all tests; nothing changes it, but for what a test makes."""
+    with ApiServer() as server:
+        yield Family(server)
+
+
+@pytest.fixture
+def factory(family: Family) -> Iterator[DynamicSharedInformerFactory]:
+    """It caches ConfigMaps and Secrets."""
+    with DynamicSharedInformerFactory(family.server.client()) as made:
+        made.for_resource("v1/configmaps")
+        made.for_resource("v1/secrets")
+        made.sync(timeout=30)
+        yield made
+
+
+def test_s41_what_is_cached_is_found(family: Family, factory: DynamicSharedInformerFactory) -> None:
+    """Owners and owned, of whatever cached kinds; nothing is asked of the server."""
+    before = len(family.server.requests)
+    assert named(factory.owners(family.middle)) == ["ConfigMap/top"]
+    assert named(factory.owned_by(family.middle)) == ["ConfigMap/low"]
+    assert factory.owners(family.top) == factory.owned_by(family.low) == []
+    (top,) = factory.tree(family.low).data()
+    assert top["owned"][0]["owned"][0]["name"] == "low"
+    assert len(family.server.requests) == before
+
+
+def test_s41_what_is_not_cached_is_fetched_when_asked(
+    family: Family, factory: DynamicSharedInformerFactory
+) -> None:
+    """Whole objects; kinds of which all is cached are not asked for."""
+    before = len(family.server.requests)
+    found = factory.owned_by(family.middle, fetch=True)
+    assert named(found) == ["ConfigMap/low", "ServiceAccount/account"]
+    assert found[1] == family.account
+    asked = {each.path for each in family.server.requests[before:]}
+    assert "/api/v1/namespaces/default/serviceaccounts" in asked
+    assert not any("configmaps" in each or "secrets" in each for each in asked)
+    with DynamicSharedInformerFactory(family.server.client()) as empty:
+        assert named(empty.owners(family.account, fetch=True)) == ["Secret/middle"]
+        tree = empty.tree(family.account, fetch=True)
+        (top,) = tree.data()
+        assert top["name"] == "top"
+        assert top["owned"][0]["owned"][0]["name"] == "account"
+        assert empty.owners(family.account) == []
+        (alone,) = empty.tree(family.account).data()
+        assert (alone["name"], alone["note"]) == ("middle", "not cached")
+
+
+def test_s41_the_index_is_kept_up_to_date(
+    family: Family, factory: DynamicSharedInformerFactory
+) -> None:
+    """What comes later is found; and what is shown by a stopped factory is what it had."""
+    assert factory.owned_by(family.low) == []
+    made = family.made("ConfigMap", "late", family.low)
+    maps = factory.for_resource("v1/configmaps").informer
+    maps.wait_for_version(made, timeout=30)
+    assert named(factory.owned_by(family.low)) == ["ConfigMap/late"]
+    factory.shutdown(5)
+    assert named(factory.owned_by(family.low)) == ["ConfigMap/late"]
+
+
+def test_s41_a_stopped_informer_is_asked_as_well(family: Family) -> None:
+    """Also for the first time: an index that is made then is a read (S19)."""
+    with DynamicSharedInformerFactory(family.server.client()) as factory:
+        factory.for_resource("v1/secrets")
+        factory.sync(timeout=30)
+    assert named(factory.owned_by(family.top)) == ["Secret/middle"]
+
+
+def test_s41_an_owner_of_another_uid_is_none(
+    family: Family, factory: DynamicSharedInformerFactory
+) -> None:
+    """It is an older object of the same name."""
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "top", "uid": "an-older-one"}
+    orphan = {
+        "kind": "Pod",
+        "metadata": {"namespace": "default", "uid": "x", "ownerReferences": [reference]},
+    }
+    assert factory.owners(orphan) == factory.owners(orphan, fetch=True) == []
+    assert "(not there any more)" in str(factory.tree(orphan, fetch=True))
+
+
+def test_s41_events_about_an_object(family: Family, factory: DynamicSharedInformerFactory) -> None:
+    """Oldest first, from the cache or from the server."""
+    with pytest.raises(NotKeptError, match=r"for_resource\('v1/events'\)"):
+        factory.events_of(family.middle)
+    assert [each["reason"] for each in factory.events_of(family.middle, fetch=True)] == [
+        "ev-1",
+        "ev-0",
+    ]
+    factory.for_resource("v1/events")
+    factory.for_resource("events.k8s.io/v1/events")
+    factory.sync(timeout=30)
+    before = len(family.server.requests)
+    assert [each["metadata"]["name"] for each in factory.events_of(family.middle)] == [
+        "ev-1",
+        "ev-0",
+    ]
+    assert factory.events_of(family.low) == factory.events_of(family.low, fetch=True) == []
+    assert len(family.server.requests) == before
+
+
+def test_s41_a_refusal_is_said(family: Family) -> None:
+    """Of what was asked for by itself; a kind that may not be listed is left out."""
+    with ApiServer() as server:
+        client = server.client(token=server.access.add_user("dev"))
+        server.access.allow("dev", verbs=["get", "list"], resources="secrets")
+        with DynamicSharedInformerFactory(client) as factory:
+            with pytest.raises(ForbiddenError, match="cannot list events: forbidden"):
+                factory.events_of(family.middle, fetch=True)
+            assert factory.owned_by(family.middle, fetch=True) == []
+
+
+def test_what_is_no_object_of_the_server_is_refused(
+    factory: DynamicSharedInformerFactory,
+) -> None:
+    """It has no uid to look for."""
+    with pytest.raises(ValueError, match=r"no metadata.uid: give an object that the server has"):
+        factory.owned_by({"metadata": {"name": "a"}})
