@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urlencode, urlsplit
 
 from dyninformer.errors import StoppedError
-from dyninformer.threads import spawn
+from dyninformer.threads import in_forked_child, spawn
 from dyninformer.watching.config import Environment, doubt
 from dyninformer.watching.document import DocumentBody, TooLargeError
 from dyninformer.watching.impersonation import Pairs
@@ -48,6 +48,7 @@ class BriefSource:
         self._all: set[_Connection] = set()
         self._idle: list[_Connection] = []
         self._closed = False
+        in_forked_child(self, "_lock", _closed=True, _all=set, _idle=list)
 
     @classmethod
     def of(cls, environment: Environment) -> BriefSource | None:
