@@ -137,6 +137,7 @@ def test_what_comes_and_goes_is_recorded(own: ApiServer, tmp_path: Path) -> None
         own.create({**paper(), "apiVersion": "ex.io/v1", "kind": "Paper"}, "prod")
         until(path, lambda found: ("ADDED", "a") in found)
         own.stop()
+        command.shows("disconnected since", on_stderr=True)
         own.delete(SHOP, "prod")
         own.create({**paper("shop"), "apiVersion": "cert-manager.io/v1"}, "prod")
         own.start()
