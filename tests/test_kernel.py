@@ -59,9 +59,11 @@ class Notebook:
 
 
 @pytest.fixture(scope="module")
-def notebook() -> Iterator[Notebook]:
-    """One kernel for all, with a cluster."""
-    with ApiServer() as server:
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    """One kernel for all, with a cluster; what it writes is in no home."""
+    with ApiServer() as server, pytest.MonkeyPatch.context() as patch:
+        for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+            patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         manager, client = jupyter_client.manager.start_new_kernel(kernel_name="python3")
         try:
             found = Notebook(manager, client)
