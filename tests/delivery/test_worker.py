@@ -206,3 +206,25 @@ def test_an_interrupt_while_a_handler_is_added_leaves_nothing_of_it(
     harness.put("b")
     harness.add(notes)
     notes.heard("ADDED a", "ADDED b")
+
+
+def test_s23_a_handler_whose_addition_is_interrupted_hears_nothing_more(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread may have begun to tell it: the call that was under way is the last one."""
+    harness.sync("a", "b")
+    notes = SlowNotes()
+
+    def interrupted(*args: Any) -> None:
+        spawn(*args)
+        assert notes.begun.wait(LONG)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "spawn", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            harness.add(notes)
+    harness.put("c")
+    notes.let_go()
+    harness.close()
+    notes.heard("ADDED a")

@@ -30,9 +30,10 @@ class Following:
         server: InProcessServer,
         scheduler: Scheduler,
         chance: Random,
+        objections: list[AssertionError],
     ) -> None:
-        self.objections: list[AssertionError] = []
-        """What it objected to: what a handler raises is only logged."""
+        """``objections`` is where it notes its own: what a handler raises is only logged."""
+        self._objections = objections
         self.over = False
         """It was closed, or its factory was shut down."""
         self._told: dict[GroupVersionResource, Replay] = {}
@@ -87,7 +88,7 @@ class Following:
         try:
             replay.hear(event)
         except AssertionError as error:
-            self.objections.append(error)
+            self._objections.append(error)
             raise
         self._scheduler.point()
         if self._chance.random() < self._stalls:

@@ -49,12 +49,16 @@ def interrupt(world: World, chance: Random) -> None:
 
 
 def _add(world: World, name: str, chance: Random) -> None:
-    """A handler is one wholly, and hears all, or it is none, and hears nothing."""
+    """A handler is one wholly, and hears all, or it is none, and hears nothing more.
+
+    The thread that tells it may have begun to before the interrupt came.
+    """
     informer, raises, number = world.informer, chance.choice((0.0, 0.3)), chance.random()
     handler = Listening(
         f"{name} handler",
         world.scheduler,
         Random(number),
+        world.objections,
         merges=chance.random() < 0.4,
         raises=raises,
         stalls=0.0,
@@ -67,12 +71,10 @@ def _add(world: World, name: str, chance: Random) -> None:
 
     came = interrupted(world.scheduler, chance, add)
     registration = handler.registration
-    if informer is not world.informer:
-        return
     if registration is None:
         assert came
-        world.doubtful.append(handler)
-    else:
+        handler.over = True
+    elif informer is world.informer:
         handler.backlog = lambda: registration.backlog
         world.handlers.append(handler)
 

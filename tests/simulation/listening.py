@@ -89,15 +89,16 @@ class Listening(Replay):
         name: str,
         scheduler: Scheduler,
         chance: Random,
+        objections: list[AssertionError],
         *,
         merges: bool,
         raises: float,
         stalls: float,
     ) -> None:
+        """``objections`` is where it notes its own: what a handler raises is only logged."""
         super().__init__(name, merges=merges)
         self.registration: Registration | None = None
-        self.failures: list[AssertionError] = []
-        """What it objected to: what a handler raises is only logged."""
+        self._objections = objections
         self._scheduler = scheduler
         self._chance = chance
         self._raises = raises
@@ -110,7 +111,7 @@ class Listening(Replay):
                 assert not self.registration.has_synced(), f"{self.name} had synced too early"
             self.hear(event)
         except AssertionError as error:
-            self.failures.append(error)
+            self._objections.append(error)
             raise
         self._scheduler.point()
         if self._chance.random() < self._stalls:

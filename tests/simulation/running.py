@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,7 +81,15 @@ def shrunk(failed: Run, again: Callable[[int, Steps], Run] = run) -> Run:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No collection in the midst of it, whose moment no seed decides, and no warnings of reads."""
+    """No collection in the midst of it, whose moment no seed decides, and no warnings of reads.
+
+    And nobody hears what is logged but the world: whoever keeps a record with its error, as pytest
+    does, keeps the frames of what failed, and what they hold is finalized later than without.
+    """
+    logger = logging.getLogger("dyninformer")
+    before = logger.handlers, logger.propagate, logger.level
+    logger.handlers, logger.propagate = [], False
+    logger.setLevel(logging.ERROR)  # what the world looks at
     gc.disable()
     try:
         with warnings.catch_warnings():
@@ -88,3 +97,5 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         gc.enable()
+        logger.handlers, logger.propagate = before[:2]
+        logger.setLevel(before[2])

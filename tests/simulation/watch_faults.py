@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from dyninformer.testing.faults import Fault
 from dyninformer.testing.faults.injection import Handler, Intervention, ServerState
 from dyninformer.testing.messages import EditedStream, Ending, Pause, Step, is_stream
+
+MOST_AHEAD: Final = 5
+"""How far a bookmark is ahead of its event, at most."""
 
 _EXPIRED = {"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired"}
 _CHANGES = (b'{"type":"ADDED"', b'{"type":"MODIFIED"', b'{"type":"DELETED"')

@@ -24,13 +24,18 @@ class Working:
     """
 
     def __init__(
-        self, name: str, informer: SharedIndexInformer, scheduler: Scheduler, chance: Random
+        self,
+        name: str,
+        informer: SharedIndexInformer,
+        scheduler: Scheduler,
+        chance: Random,
+        objections: list[AssertionError],
     ) -> None:
+        """``objections`` is where it notes what is wrong: what work raises is only logged."""
         self.name = name
         self.seen: dict[str, Object | None] = {}
         """What the last work on a key that succeeded has found under it."""
-        self.objections: list[AssertionError] = []
-        """What is wrong: what work raises is only logged."""
+        self._objections = objections
         self.over = False
         """It was closed."""
         self._informer = informer
@@ -88,7 +93,7 @@ class Working:
     def _work(self, key: str) -> None:
         if self.over or key in self._at_work:
             what = "after the end" if self.over else "twice at a time"
-            self.objections.append(AssertionError(f"{self.name} works on {key} {what}"))
+            self._objections.append(AssertionError(f"{self.name} works on {key} {what}"))
         self._at_work.add(key)
         try:
             found = self._informer.store.get_by_key(key)

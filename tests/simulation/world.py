@@ -55,6 +55,7 @@ from tests.simulation.listening import Listening, Replay
 from tests.simulation.network import Asked, Network, SimulatedSource
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.watch_faults import (
+    MOST_AHEAD,
     BookmarkAhead,
     Listener,
     LossyFault,
@@ -151,13 +152,12 @@ class World:
         self._later = 0  # counts up when what was put off is dropped
         self.handlers: list[Listening] = []
         self.streams: list[Replay] = []
-        self.doubtful: list[Listening] = []
-        """Handlers that were being added when an interrupt came: they are some, or none."""
         self.queues: list[Working] = []
         self.following: Following | None = None
         self.follows = not self.scheduler.traced and Random(f"{seed} follow").random() < 0.2
         """Whether there are CRDs that come and go, and somebody who follows them."""
         self.objections: list[AssertionError] = []
+        """Those of handlers, of work and of a follower, also after their end."""
         self.errors = _Errors()
         logging.getLogger("dyninformer").addHandler(self.errors)
         self._make_factory(chance)
@@ -317,7 +317,9 @@ class World:
             Stale,
             lambda: Replicas(chance.choice((0.3, 0.7)), chance.random()),
             lambda: Replicas(chance.choice((0.3, 0.7)), chance.random()),
-            lambda: BookmarkAhead(chance.choice((0, 1, 5)), chance.choice((0.0, 1.0, 20.0))),
+            lambda: BookmarkAhead(
+                chance.choice((0, 1, MOST_AHEAD)), chance.choice((0.0, 1.0, 20.0))
+            ),
             LostEvents,
             lambda: LostEvents((b'{"type":"ADDED"', b'{"type":"MODIFIED"')),
             lambda: OldEvents(self.seen),
@@ -399,6 +401,8 @@ class World:
                 self.say(f"an audit finds {report}")
                 assert not report.unresolved, f"the audit leaves {report.unresolved}"
                 return
+        for _ in range(MOST_AHEAD + 1):
+            self._revision()  # no bookmark was so far ahead: each version that is held is too old
         self.compact(chance)
         self.restart(chance)
 
@@ -494,6 +498,7 @@ class World:
             f"handler {number}",
             self.scheduler,
             mine,
+            self.objections,
             merges=coalesces or most > 0,
             raises=chance.choice((0.0, 0.0, 0.3)),
             stalls=chance.choice((0.0, 0.05, 0.3)),
@@ -534,7 +539,6 @@ class World:
         """Nothing is told to a handler any more."""
         handler.over = True
         self.handlers = [each for each in self.handlers if each is not handler]
-        self.objections += handler.failures
 
     def open_stream(self, chance: Random) -> None:
         """Somebody iterates, merges or not, for a while or for ever."""
@@ -707,7 +711,6 @@ class World:
         self._all_over()
         if self.following is not None:
             self.following.over = True
-            self.objections += self.following.objections
             self.following = None
 
     def _all_over(self) -> None:
@@ -716,16 +719,15 @@ class World:
         for stream in self.streams:
             stream.over = True
         self.streams = []
-        for each in self.doubtful:
-            self.is_over(each)
-        self.doubtful = []
         self.queues = []
 
     def open_queue(self, chance: Random) -> None:
         """Somebody works on the keys that events bring."""
         self._stir(chance)
         name = f"queue {self.number()}"
-        queue = Working(name, self.informer, self.scheduler, Random(chance.random()))
+        queue = Working(
+            name, self.informer, self.scheduler, Random(chance.random()), self.objections
+        )
         self.queues.append(queue)
         self.say(f"{name} is opened, with {queue.begin()}")
 
@@ -736,7 +738,6 @@ class World:
             self._stir(chance)
             self.say(f"{queue.name} is closed")
             queue.close()
-            self.objections += queue.objections
             self.queues = [each for each in self.queues if each is not queue]
 
     def interrupt(self, chance: Random) -> None:
@@ -759,21 +760,14 @@ class World:
         """Somebody follows all of them, in the place of another who does."""
         if self.following is not None:
             self.following.close()
-            self.objections += self.following.objections
         mine = Random(chance.random())
-        self.following = Following(self.factory, self.server, self.scheduler, mine)
+        self.following = Following(self.factory, self.server, self.scheduler, mine, self.objections)
         self.say("somebody follows")
 
     # -- what must be so -----------------------------------------------------------------
 
     def look(self) -> None:
         """At any moment."""
-        for handler in (*self.handlers, *self.doubtful):
-            self.objections += handler.failures
-        for queue in self.queues:
-            self.objections += queue.objections
-        if self.following is not None:
-            self.objections += self.following.objections
         for objection in self.objections:
             raise objection
         for failure in self.scheduler.failures:
@@ -814,9 +808,6 @@ class World:
         for handler in self.handlers:
             assert handler.registration is not None
             assert handler.registration.has_synced(), f"{handler.name} never synced"
-        for handler in self.doubtful:
-            wrong = _differing(handler.held, expected) if handler.heard else []
-            assert not wrong, f"{handler.name} was added in part: it has other {wrong}"
         for queue in self.queues:
             wrong = queue.not_worked_on(expected)
             assert not wrong, f"{queue.name}: the last state of {wrong} was never worked on"
