@@ -224,7 +224,11 @@ class Scheduler:
 
     def _burn(self, me: Task) -> None:
         me.fuse -= 1
-        if not me.fuse:
+        if me.fuse:
+            return
+        if _finalizes():
+            me.fuse = 1  # Python would print the interrupt there, and drop it: it comes next
+        else:
             self._interrupt(me)
 
     def _interrupt(self, me: Task) -> None:
@@ -316,6 +320,14 @@ class Scheduler:
         if event == "line" and not self._over:
             self._perhaps_switch()  # no interrupt: between a block and its end Python lets none in
         return self._line
+
+
+def _finalizes() -> bool:
+    """Whether this is called by a finalizer."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _never() -> bool:

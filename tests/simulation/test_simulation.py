@@ -61,6 +61,7 @@ _AHEAD: Steps = (1, 10, 12, 15, 16, 17, 18, 19)
         pytest.param(102599, ALL, id="a bookmark ahead"),
         pytest.param(102599, _AHEAD, id="a bookmark ahead, at the version of a compaction"),
         pytest.param(100637, ALL, id="a handler interrupted when it had begun to hear"),
+        pytest.param(102646, ALL, id="an interrupt in a finalizer"),
     ],
 )
 def test_what_once_failed_does_not_fail_again(seed: int, steps: Steps) -> None:
