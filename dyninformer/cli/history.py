@@ -81,11 +81,11 @@ def command(
 
 def _versions(recording: Recording, resource: str, name: str, namespace: str | None) -> Versions:
     gvr = recording.resource(resource)
-    return [
+    return Versions(
         each
         for each in recording
         if each.gvr == gvr and each.name == name and namespace in (None, each.namespace)
-    ]
+    )
 
 
 def _text(versions: Iterable[Version]) -> Iterable[str]:

@@ -50,6 +50,9 @@ _THEMES: Final = (
     (("[data-jp-theme-light=true]", ".vscode-light", "[data-theme=light]", ".light"), _LIGHT),
     (("[data-jp-theme-light=false]", ".vscode-dark", "[data-theme=dark]", ".dark"), _DARK),
 )
+# A page's own rules must not win: JupyterLab's for tables, which stand them to the right, have two
+# classes. To name a class again makes a rule weigh more.
+_OURS: Final = ".dyninformer" * 4
 _RULES: Final = """\
 .dyninformer{color:var(--dy-text);background:var(--dy-page);border:1px solid var(--dy-line);\
 border-radius:6px;font:13px/1.5 system-ui,sans-serif;margin:2px 0 8px;max-width:100%;\
@@ -100,7 +103,7 @@ def _style() -> str:
             f".dyninformer{{{_LIGHT}}}",
             f"@media (prefers-color-scheme:dark){{.dyninformer{{{_DARK}}}}}",
             *themed,
-            _RULES,
+            _RULES.replace(".dyninformer", _OURS),
         ]
     )
 

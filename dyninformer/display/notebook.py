@@ -51,6 +51,11 @@ from dyninformer.indexer import Indexer, Store
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.jsonpath.cells import age
 from dyninformer.lister import GenericLister, GenericNamespaceLister, Held
+from dyninformer.moments.difference import Difference, ObjectDifference
+from dyninformer.moments.recording import Recording
+from dyninformer.moments.snapshot import Snapshot
+from dyninformer.moments.version import Version, Versions
+from dyninformer.relations import tree
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Bundle, Shown
 from dyninformer.types import Object, Objects
@@ -63,6 +68,9 @@ if TYPE_CHECKING:
 
 _MOST_INDEXES: Final = 6  # named in one line
 _FIRST_VALUES: Final = 3  # of an index, with how many objects each has
+_FIRST_CHANGES: Final = 3  # of an object, in one cell
+_LONGEST_VALUE: Final = 60  # characters, there
+_MOST_OF_A_TREE: Final = 200  # rows: what is left out of a tree is not seen to be missing
 
 
 def bundle(thing: Shown) -> Bundle:
@@ -199,16 +207,10 @@ def _(thing: DynamicSharedInformerFactory) -> Page:
 
 @page.register
 def _(thing: Event) -> Page:
-    title = f"{thing.type.value} {thing.gvr} {thing.key}"
-    marks = ("initial", "recreated", "final_state_unknown")
-    said = [mark.replace("_", " ") for mark in marks if getattr(thing, mark)]
-    standing = Standing(f"version {thing.resource_version}", tuple(said))
+    standing = Standing(f"version {thing.resource_version}", _marks(thing))
     if thing.type is EventType.UPDATED:
-        changes = thing.changes()
-        if _is_secret(thing.object):
-            changes = [_without_values(each) for each in changes]
-        return Page(title, standing, [Diff(list(diff_lines(changes)))])
-    return Page(title, standing, [Yaml(thing.object)])
+        return Page(_headline(thing), standing, [_diff(thing.changes(), thing.object)])
+    return Page(_headline(thing), standing, [Yaml(thing.object)])
 
 
 @page.register
@@ -247,6 +249,81 @@ def _(thing: Follower) -> Page:
     return Page(f"Follower of {', '.join(thing.patterns)}", standing, parts)
 
 
+# -- moments -----------------------------------------------------------------------------
+
+
+@page.register
+def _(thing: Snapshot) -> Page:
+    version = [f"version {thing.resource_version}"] if thing.resource_version else []
+    objects = counted(len(thing), "object")
+    standing = Standing(f"as of {_clock(thing.time)}", (*version, objects))
+    return Page(_title("Snapshot", thing.gvr), standing, [_first(thing.held)])
+
+
+@page.register
+def _(thing: Difference) -> Page:
+    counts = f"{len(thing.added)} added, {len(thing.removed)} removed, {len(thing.changed)} changed"
+    span = f"from {_clock(thing.before.time)} to {_clock(thing.after.time)}"
+    rows = [
+        [each.type, each.key, _changed(each.changes(), _of(each))]
+        for each in islice(thing, FIRST_ROWS)
+    ]
+    parts = [grid(["what", "key", "changes"], rows, len(thing), noun="object")] if rows else []
+    return Page(_title("Difference", thing.gvr), Standing(counts, (span,)), parts)
+
+
+@page.register
+def _(thing: ObjectDifference) -> Page:
+    title, obj = f"{thing.type} {thing.key}", _of(thing)
+    if thing.type == "CHANGED":
+        said = ("another object of this name",) if thing.recreated else ()
+        return Page(title, Standing("changed", said), [_diff(thing.changes(), obj)])
+    return Page(title, parts=[Yaml(obj)])
+
+
+@page.register
+def _(thing: Version) -> Page:
+    time = [_clock(thing.time)] if thing.time else []
+    standing = Standing(f"version {thing.resource_version}", (*time, *_marks(thing)))
+    changes = thing.changes()
+    part = _diff(changes, thing.object) if changes else Yaml(thing.object)
+    return Page(_headline(thing), standing, [part])
+
+
+@page.register
+def _(thing: Versions) -> Page:
+    rows = [
+        [
+            _clock(each.time) if each.time else "",
+            each.type.value,
+            each.resource_version,
+            _changed(each.changes(), each.object) or ", ".join(_marks(each)),
+        ]
+        for each in thing[:FIRST_ROWS]
+    ]
+    title = f"History of {thing[0].gvr} {thing[0].key}" if thing else "History"
+    headings = ["time", "type", "version", "changes"]
+    return Page(title, parts=[grid(headings, rows, len(thing), noun="version")])
+
+
+@page.register
+def _(thing: Recording) -> Page:
+    standing = Standing(
+        f"from {_clock(thing.started)} on", (counted(len(thing.resources), "resource"),)
+    )
+    rows = [[str(each)] for each in thing.resources]
+    return Page(f"Recording {thing.path}", standing, [grid(["resource"], rows, noun="resource")])
+
+
+@page.register
+def _(thing: tree.Tree) -> Page:
+    rows = list(tree.rows(thing.tops, with_namespace=False))
+    shown = grid(
+        ["object", "ready", "status", "age"], rows[:_MOST_OF_A_TREE], len(rows), noun="object"
+    )
+    return Page(f"Tree of {thing.root.name}", parts=[shown])
+
+
 # -- records -----------------------------------------------------------------------------
 
 
@@ -281,6 +358,43 @@ def _(thing: AuditReport) -> Page:
 
 
 # -- the parts ---------------------------------------------------------------------------
+
+
+def _headline(thing: Event | Version) -> str:
+    return f"{thing.type.value} {thing.gvr} {thing.key}"
+
+
+def _marks(thing: Event | Version) -> tuple[str, ...]:
+    """What else there is to say of how it came."""
+    marks = ("initial", "recreated", "final_state_unknown")
+    return tuple(mark.replace("_", " ") for mark in marks if getattr(thing, mark))
+
+
+def _of(thing: ObjectDifference) -> Object:
+    """The object as it was last."""
+    return thing.new or thing.old or {}
+
+
+def _diff(changes: Sequence[Change], obj: Object) -> Diff:
+    """What changed in an object; of a Secret only where."""
+    return Diff(list(diff_lines(_tellable(changes, obj))))
+
+
+def _changed(changes: Sequence[Change], obj: Object) -> str:
+    """The first changes of an object, in one cell."""
+    some = _tellable(changes[:_FIRST_CHANGES], obj)
+    said = [f"{path}: {_brief(old)} -> {_brief(new)}" for path, old, new in some]
+    more = len(changes) - len(some)
+    return "; ".join([*said, f"and {more} more"] if more else said)
+
+
+def _brief(value: object) -> str:
+    text = "(none)" if value is None else _cell(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+def _clock(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _title(what: str, gvr: GroupVersionResource) -> str:
@@ -328,7 +442,7 @@ def _facts(status: InformerStatus) -> Iterator[tuple[str, str]]:
         if value is None or value == "" or (value == 0 and field.name not in _ALWAYS):
             continue
         if isinstance(value, datetime):
-            text = f"{value:%Y-%m-%d %H:%M:%S} UTC ({_ago(value)})"
+            text = f"{_clock(value)} ({_ago(value)})"
         elif isinstance(value, bool):
             text = "yes" if value else "no"
         else:
@@ -407,6 +521,10 @@ def _cell(value: object) -> str:
 
 def _is_secret(obj: Object) -> bool:
     return obj.get("kind") == "Secret" and obj.get("apiVersion") == "v1"
+
+
+def _tellable(changes: Sequence[Change], obj: Object) -> list[Change]:
+    return [_without_values(each) for each in changes] if _is_secret(obj) else list(changes)
 
 
 def _without_values(change: Change) -> Change:

@@ -11,6 +11,7 @@ from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.printable import printable
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.store.decide import same_content
 from dyninformer.store.snapshot import Rows, View
@@ -31,7 +32,7 @@ _SHOWN_CHANGES: Final = 10
 _SHOWN_VALUE: Final = 100  # characters
 
 
-class ObjectDifference:
+class ObjectDifference(Shown):
     """An object that differs between two snapshots: it came, went, or changed. Frozen.
 
     ``old`` and ``new`` are decoded when they are first asked for, and are the caller's own.
@@ -109,7 +110,7 @@ class ObjectDifference:
         return f"<ObjectDifference {self.type} {self._key}>"
 
 
-class Difference:
+class Difference(Shown):
     """What differs between two snapshots of one collection. Frozen; false if nothing does.
 
     ``str()`` of it is a summary, iterating gives all `ObjectDifference` objects.

@@ -23,6 +23,7 @@ from dyninformer.moments.recorded import (
 from dyninformer.moments.snapshot import Snapshot
 from dyninformer.moments.version import Told, Version, Versions
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.store.frozen import FrozenStore
 from dyninformer.store.receive import UnusableObjectError
 from dyninformer.store.snapshot import Rows
@@ -45,7 +46,7 @@ _COLUMNS: Final = (
 _A_MOMENT: Final = "a datetime, its text in ISO 8601, or seconds from the beginning"
 
 
-class Recording:
+class Recording(Shown):
     r"""What happened while `dyninformer record` ran; `open_recording` gives it.
 
     Iterating reads the file from its beginning and gives a `Version` for each line: what was there
@@ -116,7 +117,7 @@ class Recording:
         """The versions of one object, oldest first; the resource, if there are several."""
         checked_name("key", key, "a key such as 'prod/shop'")
         of = self._of(resource)
-        return [*self._read(lambda line: of(line) and _key(line) == key)]
+        return Versions(self._read(lambda line: of(line) and _key(line) == key))
 
     def at(self, time: Moment, resource: Resource | None = None) -> Snapshot:
         """What was there at that time, of one resource.

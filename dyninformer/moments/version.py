@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.delivery.events import EventType
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shown import Shown
 from dyninformer.store import history
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.types import Key, ListKeys, Object
-
-Versions: TypeAlias = "list[Version]"
 
 
 class Told(NamedTuple):
@@ -26,7 +25,7 @@ class Told(NamedTuple):
     final_state_unknown: bool = False
 
 
-class Version:
+class Version(Shown):
     """A state of an object, from a history or a recording. Frozen.
 
     ``object`` is decoded when it is first asked for, and is the caller's own.
@@ -140,6 +139,10 @@ class Version:
         return f"<Version {self.type} {self._key}{time}>"
 
 
+class Versions(list[Version], Shown):
+    """The versions of one object, oldest first: a list, shown as a table. Not for import."""
+
+
 _TYPES: Final = (EventType.ADDED, EventType.UPDATED, EventType.DELETED)
 
 
@@ -147,7 +150,7 @@ def versions_of(
     gvr: GroupVersionResource, key: Key, codec: Codec, kept: Sequence[history.Kept]
 ) -> Versions:
     """What a history holds of a key."""
-    found: Versions = []
+    found = Versions()
     before = None
     for each in kept:
         told = Told(

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from dyninformer.jsonpath.cells import cell
 from dyninformer.printable import printable
+from dyninformer.shown import Shown
 from dyninformer.types import Object, Objects
 
 Row: TypeAlias = list[str]
@@ -160,7 +161,7 @@ def unknown(reference: Reference, why: str) -> TreeNode:
 
 
 @dataclass(eq=False)
-class Tree:
+class Tree(Shown):
     """What owns an object, and what it owns; ``str()`` of it is drawn as ``dyninformer tree`` does.
 
     `DynamicSharedInformerFactory.tree` gives it.

@@ -7,7 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(240)
 
-Picture = Callable[[str, "Locator | Page"], None]
+Picture = Callable[[str, "Locator"], None]
 
+MARGIN = 10
+"""Points around what a picture is of."""
 HOSTILE = "<img src=x onerror=document.title='run'>"
 """What a name must not be able to do; the embedded server can be made to hold it."""
 ISSUERS = ("letsencrypt", "internal-ca", "letsencrypt", "vault", "letsencrypt", "internal-ca")
@@ -62,11 +65,19 @@ def _(certs):
 
 @pytest.fixture
 def picture(tmp_path: Path) -> Picture:
-    """Keep what is seen: in the folder that DYNINFORMER_PICTURES names, for docs/."""
+    """Keep what is seen of some elements: in the folder DYNINFORMER_PICTURES, for docs/."""
     folder = Path(os.environ.get("DYNINFORMER_PICTURES") or tmp_path)
 
-    def take(name: str, what: Locator | Page) -> None:
-        what.screenshot(path=folder / f"{name}.png", animations="disabled")
+    def take(name: str, what: Locator) -> None:
+        boxes = [box for each in what.all() if (box := each.bounding_box()) is not None]
+        left, top = (max(0, min(box[side] for box in boxes) - MARGIN) for side in ("x", "y"))
+        right = max(box["x"] + box["width"] for box in boxes) + MARGIN
+        bottom = max(box["y"] + box["height"] for box in boxes) + MARGIN
+        what.page.screenshot(
+            path=folder / f"{name}.png",
+            animations="disabled",
+            clip={"x": left, "y": top, "width": right - left, "height": bottom - top},
+        )
 
     return take
 
@@ -74,7 +85,12 @@ def picture(tmp_path: Path) -> Picture:
 def fill(server: ApiServer, namespace: str, count: int = 30) -> None:
     """Certificates in a namespace of their own, two of three ready."""
     server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    for number in range(count):
+    add(server, namespace, range(count))
+
+
+def add(server: ApiServer, namespace: str, numbers: Iterable[int]) -> None:
+    """Certificates of these numbers."""
+    for number in numbers:
         issuer = ISSUERS[number % 6]
         made = server.create(
             {
@@ -106,6 +122,34 @@ def load_hostile(server: ApiServer, namespace: str) -> None:
     )
 
 
+def until_drawn(plot: Locator, wide: int) -> int:
+    """Wait until the lines of a plot are so many points wide, or wider: that they are then."""
+    coloured = """image => {
+        if (!image.complete || !image.naturalWidth) return 0;
+        const { naturalWidth: width, naturalHeight: height } = image;
+        const pen = Object.assign(document.createElement('canvas'), { width, height })
+            .getContext('2d');
+        pen.drawImage(image, 0, 0);
+        let found = 0;
+        for (let x = 0; x < width * 0.8; x++) {  // the legend is to the right of it
+            const { data } = pen.getImageData(x, 0, 1, height);
+            for (let at = 0; at < data.length; at += 4) {
+                const [red, green, blue, alpha] = data.slice(at, at + 4);
+                if (alpha > 200 && Math.max(red, green, blue) - Math.min(red, green, blue) > 80) {
+                    found++;
+                    break;
+                }
+            }
+        }
+        return found;
+    }"""
+    end = time.monotonic() + notebooks.PATIENCE
+    while (found := int(plot.evaluate(coloured))) < wide:
+        assert time.monotonic() < end, f"the lines are {found} points wide, and not {wide}"
+        plot.page.wait_for_timeout(200)  # a new picture has the old one's place: nothing tells
+    return found
+
+
 def rows(view: Locator) -> Locator:
     """The rows of a widget that are there."""
     return view.locator(".rows .row")
@@ -116,7 +160,7 @@ def test_jupyterlab_shows_a_table_a_widget_and_a_plot_that_follow_the_cluster(
 ) -> None:
     """What changes is marked and what goes is struck out; markup stays text; light and dark."""
     page.set_viewport_size({"width": 900, "height": 1000})
-    fill(server, "lab")
+    fill(server, "lab", 24)
     notebook = notebooks.write_notebook(
         folder / "lab.ipynb",
         SETUP.format(namespace="lab"),
@@ -131,7 +175,11 @@ def test_jupyterlab_shows_a_table_a_widget_and_a_plot_that_follow_the_cluster(
     table = page.locator(".jp-RenderedHTMLCommon table")
     view = page.locator(".dyninformer-live")
     rows(view).nth(5).wait_for()
-    page.locator("img[src^='data:image/png']").wait_for()
+    plot = page.locator("img[src^='data:image/png']")
+    wide = until_drawn(plot, 60)
+    for number in range(24, 30, 2):  # so that there are steps to be seen
+        add(server, "lab", range(number, number + 2))
+        wide = until_drawn(plot, wide + 10)
 
     change(server, "lab")
     for shown in (table, view):
@@ -140,7 +188,7 @@ def test_jupyterlab_shows_a_table_a_widget_and_a_plot_that_follow_the_cluster(
     struck.nth(1).wait_for()
     assert {"shop-2" in text for text in struck.all_inner_texts()} == {True}
     assert view.locator(".cell.changed").all_inner_texts() == ["renewed-tls"]
-    picture("live-light", page.locator(".jp-NotebookPanel-notebook"))
+    picture("live-light", page.locator(".jp-NotebookPanel-notebook .jp-Cell"))
     struck.first.wait_for(state="detached")  # it goes after a moment, although nothing happens
 
     load_hostile(server, "lab")
@@ -165,9 +213,41 @@ def test_jupyterlab_shows_a_table_a_widget_and_a_plot_that_follow_the_cluster(
     view.locator(".active").get_by_text(HOSTILE, exact=True).wait_for()
     notebooks.theme(page, DARK)
     page.locator(".jp-RenderedHTMLCommon table").first.scroll_into_view_if_needed()
-    picture("live-dark", page.locator(".jp-NotebookPanel-notebook"))
+    picture("live-dark", page.locator(".jp-NotebookPanel-notebook .jp-Cell"))
     assert readable(view.locator(".head b")), "dark text on a dark ground"
     notebooks.theme(page, LIGHT)
+
+
+def test_what_an_expression_shows_keeps_its_style_in_jupyterlab(
+    page: Page, jupyter: str, server: ApiServer, folder: Path
+) -> None:
+    """JupyterLab has rules of its own for tables: they would stand all of it to the right."""
+    fill(server, "shown", 3)
+    notebook = notebooks.write_notebook(
+        folder / "shown.ipynb",
+        SETUP.format(namespace="shown"),
+        "certs",
+        "certs.informer.indexer",
+    )
+    notebooks.open_in_lab(page, jupyter, notebook)
+    notebooks.run_all(page)
+    objects, indexes = page.locator(".dyninformer").nth(0), page.locator(".dyninformer").nth(1)
+    for theme in (LIGHT, DARK):
+        notebooks.theme(page, theme)
+        for cell in (objects.locator("th").first, objects.get_by_text("shop-1-tls")):
+            assert computed(cell, "textAlign") == "left"
+            assert computed(cell, "padding") == "3px 12px"
+            assert computed(cell, "whiteSpace") == "pre"
+        assert computed(indexes.locator("td.dy-n").first, "textAlign") == "right"
+        striped = objects.locator("tbody tr")
+        assert computed(striped.nth(0), "backgroundColor") == computed(objects, "backgroundColor")
+        assert readable(objects.get_by_text("shop-1-tls"))
+    notebooks.theme(page, LIGHT)
+
+
+def computed(shown: Locator, name: str) -> str:
+    """A property of an element's style, as the browser has made it of all rules."""
+    return str(shown.evaluate("(node, name) => getComputedStyle(node)[name]", name))
 
 
 def test_a_cell_that_runs_again_ends_the_table_it_had_and_a_lost_server_is_told(
@@ -217,7 +297,7 @@ def test_notebook_7_shows_the_same(
     change(server, "seven")
     table.locator("td[style*='rgba(255']").get_by_text("14", exact=True).wait_for()
     view.get_by_text("renewed-tls").wait_for()
-    picture("notebook-7", page.locator(".jp-NotebookPanel-notebook"))
+    picture("notebook-7", page.locator(".jp-NotebookPanel-notebook .jp-Cell"))
     view.get_by_role("button", name="Secret").press("Enter")
     rows(view).first.get_by_text("renewed-tls").wait_for()
 
@@ -247,7 +327,7 @@ def test_marimo_shows_the_same(
             shown.get_by_text("renewed-tls").wait_for()
         assert page.locator("img[src='x']").count() == 0
         assert page.title() != "run"
-        picture(f"marimo-{theme}", page)
+        picture(f"marimo-{theme}", page.locator(".marimo-cell"))
         assert readable(view.locator(".head b"))
 
 

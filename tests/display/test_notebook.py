@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -13,9 +16,14 @@ from dyninformer import (
     GenericInformer,
     SharedIndexInformer,
     aio,
+    open_recording,
     show,
 )
 from dyninformer.display.notebook import page
+from dyninformer.moments.recorded import RecordingLine, RecordingWriter, ResourceDefinition
+from dyninformer.moments.recording import Recording
+from dyninformer.moments.version import Versions
+from dyninformer.relations.tree import Tree, TreeNode
 from dyninformer.testing import ApiServer
 from dyninformer.threads import Deadline, Waiting, waited
 from tests.display.test_html import Reader, check
@@ -191,6 +199,142 @@ def test_of_a_secret_no_value_is_shown(factory: DynamicSharedInformerFactory) ->
     assert '+ .data.new: "(not shown)"' in shown
     for secret in ("c3dvcmRmaXNo", "swordfish", "aHVudGVyMg", "hunter2"):
         assert secret not in shown
+
+
+WIDGETS = ResourceDefinition("widgets.v1.ex.io", "Widget", True)
+SECRETS = ResourceDefinition("secrets.v1", "Secret", True)
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def widget(version: int, name: str = EVIL, **spec: object) -> dict[str, Any]:
+    """An object of the namespace ns."""
+    metadata = {"name": name, "namespace": "ns", "uid": name, "resourceVersion": str(version)}
+    return {"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+
+
+def recorded(folder: Path, *told: tuple[str, dict[str, Any]]) -> Recording:
+    """One line a second."""
+    resources, path = (WIDGETS, SECRETS), folder / "night.ndjson"
+    with (
+        mock.patch("dyninformer.moments.recorded.now", return_value=BEGAN),
+        RecordingWriter(path, resources, force=False) as writer,
+    ):
+        for second, (type_, obj) in enumerate(told, 1):
+            gvr = resources[obj["kind"] == "Secret"].gvr
+            writer.write(RecordingLine(BEGAN + timedelta(seconds=second), type_, gvr, object=obj))
+        writer.close(events=len(told), objects=0)
+    return open_recording(path)
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    """Of a widget that somebody has named badly: it comes, changes and goes, and another comes."""
+    return recorded(
+        tmp_path,
+        ("ADDED", widget(1, n=1)),
+        ("MODIFIED", widget(2, n=2, **{EVIL: EVIL})),
+        ("ADDED", widget(3, "other")),
+        ("DELETED", widget(4, n=2)),
+    )
+
+
+def test_a_snapshot_shows_when_it_was_and_its_objects(recording: Recording) -> None:
+    """The first ones and a count, as a lister does; it is neither live nor cut off."""
+    title, standing, headings, *rows = texts(recording.at(3.5, "widgets")).split("\n")
+    assert title == "Snapshot of widgets.v1.ex.io"
+    assert standing == "as of 2026-01-01 00:00:03 UTC · version 3 · 2 objects"
+    assert headings.split()[:2] == ["NAMESPACE", "NAME"]
+    assert rows[-1] == "2 objects"
+    assert any(EVIL in row for row in rows)
+    many = holding(*(certificate(f"c{n}") for n in range(50))).snapshot()
+    assert texts(many).endswith("\n20 of 50 objects")
+
+
+def test_a_difference_shows_what_came_went_and_changed(recording: Recording) -> None:
+    """A row for each object, with its first changes; and so does each of its objects."""
+    difference = recording.at(3.5, "widgets").diff(recording.at(1.5, "widgets"))
+    title, standing, _, *rows, count = texts(difference).split("\n")
+    assert title == "Difference of widgets.v1.ex.io"
+    span = "from 2026-01-01 00:00:01 UTC to 2026-01-01 00:00:03 UTC"
+    assert standing == f"1 added, 0 removed, 1 changed · {span}"
+    assert rows[0].split() == ["ADDED", "ns/other"]
+    assert rows[1].startswith(f"CHANGED   ns/{EVIL}")
+    assert ".spec.n: 1 -> 2" in rows[1]
+    assert count == "2 objects"
+    added, changed = difference
+    assert texts(added).startswith("ADDED ns/other\napiVersion: ex.io/v1\n")
+    assert texts(changed).startswith(f"CHANGED ns/{EVIL}\nchanged\n")
+    same = recording.at(1, "widgets")
+    assert texts(same.diff(same)).split("\n")[1].startswith("0 added")
+
+
+def test_a_history_shows_its_versions_and_what_each_changed(recording: Recording) -> None:
+    """Oldest first; it is a list. A version shows its changes, or else its object."""
+    found = recording.history(f"ns/{EVIL}")
+    assert isinstance(found, list)
+    title, headings, *rows, count = texts(found).split("\n")
+    assert title == f"History of widgets.v1.ex.io ns/{EVIL}"
+    assert headings.split() == ["TIME", "TYPE", "VERSION", "CHANGES"]
+    assert [row.split()[3:5] for row in rows] == [
+        ["ADDED", "1"],
+        ["UPDATED", "2"],
+        ["DELETED", "4"],
+    ]
+    assert ".spec.n: 1 -> 2" in rows[1]
+    assert count == "3 versions"
+    assert "\nversion 2 · 2026-01-01 00:00:02 UTC\n" in texts(found[1])
+    assert "+ .spec" in texts(found[1])
+    assert "\nkind: Widget\n" in texts(found[0])
+    assert texts(Versions()).endswith("0 versions")
+
+
+def test_of_many_changes_the_first_are_shown(tmp_path: Path) -> None:
+    """And long values are cut: a table is to be looked over."""
+    after = {f"f{n}": "x" * 500 for n in range(9)}
+    told = recorded(tmp_path, ("ADDED", widget(1)), ("MODIFIED", widget(2, **after)))
+    row = texts(told.history(f"ns/{EVIL}")).split("\n")[3]
+    assert "x" * 50 in row
+    assert "x" * 80 not in row
+    assert row.endswith("; and 6 more")
+
+
+def test_a_recording_shows_what_it_is_of(recording: Recording) -> None:
+    """From its first line alone, however long it is."""
+    shown = texts(recording).split("\n")
+    assert shown[0] == f"Recording {recording.path}"
+    assert shown[1].startswith("from 2026-01-01 00:00:00 UTC on · 2 resources")
+    assert [row.strip() for row in shown[3:]] == ["widgets.v1.ex.io", "secrets.v1", "2 resources"]
+
+
+def test_of_a_secret_in_a_moment_no_value_is_shown(tmp_path: Path) -> None:
+    """Neither in differences nor in histories."""
+    was = {**SECRET, "metadata": {"name": "token", "namespace": "ns", "resourceVersion": "1"}}
+    now = {**was, "data": {"password": "c3dvcmRmaXNo", "new": "c3dvcmRmaXNo"}}
+    now["metadata"] = {**was["metadata"], "resourceVersion": "2"}
+    told = recorded(tmp_path, ("ADDED", was), ("MODIFIED", now))
+    history = told.history("ns/token")
+    difference = told.at(2, "secrets").diff(told.at(1, "secrets"))
+    things = (history, *history, difference, *difference, told.at(2, "secrets"))
+    shown = "".join(texts(each) for each in things)
+    assert ".data.new" in shown
+    for secret in ("c3dvcmRmaXNo", "swordfish", "aHVudGVyMg", "hunter2"):
+        assert secret not in shown
+
+
+def test_a_tree_shows_its_lines() -> None:
+    """As the command draws them."""
+    root, below, last = (TreeNode(widget(n, f"{EVIL}{n}")) for n in range(3))
+    root.owned.append(below)
+    below.owned.append(last)
+    title, headings, *rows, count = texts(Tree(root, [root])).split("\n")
+    assert title == f"Tree of Widget/{EVIL}0"
+    assert headings.split() == ["OBJECT", "READY", "STATUS", "AGE"]
+    assert [row.rstrip() for row in rows] == [
+        f"Widget/{EVIL}0",
+        f"└─Widget/{EVIL}1",
+        f"  └─Widget/{EVIL}2",
+    ]
+    assert count == "3 objects"
 
 
 def test_before_the_start_and_after_the_end_it_says_so(server: ApiServer) -> None:
