@@ -31,9 +31,21 @@ def server() -> Iterator[ApiServer]:
         yield started
 
 
+_before: set[threading.Thread] = set()
+
+
+@pytest.fixture(autouse=True)
+def _of_others() -> Iterator[None]:
+    """What tests before have left, and may be about to end, is theirs."""
+    _before.update(threading.enumerate())
+    yield
+    _before.clear()
+
+
 def watching() -> list[str]:
-    """The threads of informers."""
-    return [each.name for each in threading.enumerate() if each.name.startswith(OURS)]
+    """The threads of informers that this test has opened."""
+    found = [each for each in threading.enumerate() if each.name.startswith(OURS)]
+    return [each.name for each in found if each not in _before]
 
 
 def until(condition: Callable[[], bool]) -> bool:

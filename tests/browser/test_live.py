@@ -159,7 +159,7 @@ def test_jupyterlab_shows_a_table_a_widget_and_a_plot_that_follow_the_cluster(
     page: Page, jupyter: str, server: ApiServer, folder: Path, picture: Picture
 ) -> None:
     """What changes is marked and what goes is struck out; markup stays text; light and dark."""
-    page.set_viewport_size({"width": 900, "height": 1000})
+    page.set_viewport_size({"width": 900, "height": 1040})
     fill(server, "lab", 24)
     notebook = notebooks.write_notebook(
         folder / "lab.ipynb",
