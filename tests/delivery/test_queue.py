@@ -468,7 +468,7 @@ def test_s20_a_relist_merges_with_what_comes_after_it(
         "UPDATED b x=10",
         "UPDATED gate x=10",
     ]
-    assert harness.metrics.counts["backlogs_merged", "slow"] == 1
+    until(lambda: overflows(harness) == 1)  # another thread counts, once the lock is free
 
 
 @pytest.mark.parametrize("uid", ["uid-a", "other"])
