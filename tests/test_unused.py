@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -42,10 +43,26 @@ def _of_others() -> Iterator[None]:
     _before.clear()
 
 
-def watching() -> list[str]:
+def watchers() -> list[threading.Thread]:
     """The threads of informers that this test has opened."""
     found = [each for each in threading.enumerate() if each.name.startswith(OURS)]
-    return [each.name for each in found if each not in _before]
+    return [each for each in found if each not in _before]
+
+
+def watching() -> list[str]:
+    """Their names."""
+    return [each.name for each in watchers()]
+
+
+def stands(use: weakref.ref[object]) -> str:
+    """Whether an informer is held, and where each of its threads stands: what a failure says."""
+    frames = sys._current_frames()
+    stacks = [
+        "".join(traceback.format_stack(frames[each.ident]))
+        for each in watchers()
+        if each.ident in frames
+    ]
+    return "\n".join(["not held" if use() is None else "still held", *stacks])
 
 
 def until(condition: Callable[[], bool]) -> bool:
@@ -78,10 +95,11 @@ def test_s42_what_the_name_held_is_closed_at_once(server: ApiServer) -> None:
     """Threads, cache and connections; without a collection, with a warning that says how."""
     with uncollected(), pytest.warns(ResourceWarning, match=r"with open_informer\(") as warned:  # noqa: PT031 - the end of its use is in it
         found = opened(server)
+        use: weakref.ref[object] = weakref.ref(found.informer.use)
         store = weakref.ref(found.informer._store)
         source = weakref.ref(found.informer.runtime.source)
         found = opened(server)
-        assert until(lambda: len(watching()) == 1), (watching(), found.informer.status())
+        assert until(lambda: len(watching()) == 1), stands(use)
     assert [each.filename for each in warned] == [__file__]
     gc.collect()
     assert until(lambda: store() is None and source() is None)
