@@ -182,7 +182,6 @@ def _proceed(
     now: float,
     random: Random,
     *,
-    after_early_end: bool = False,
     replay: Replay | None = None,
 ) -> Turn:
     """Ask what has to be asked next, or wait until the budget allows it (S29).
@@ -215,7 +214,6 @@ def _proceed(
         timeout,
         start,
         position.version,
-        after_early_end=after_early_end,
         last_change=last,
         replay=replay,
     )
@@ -703,7 +701,6 @@ def _advance(state: Watching, batch: Batch) -> Watching:
         opened=state.opened,
         advanced=True,
         lines=True,
-        after_early_end=state.after_early_end,
         last_change=LastChange.newest(batch.events[-1:], state.last_change),
         replay=state.replay,
     )
@@ -754,15 +751,18 @@ def _ended(state: Watching, now: float, random: Random) -> Turn:
     if not state.lines:
         memory = memory.doubt()
     lasted = now - (state.asked if state.opened is None else state.opened)
+    in_time = lasted >= state.timeout - _NEAR_THE_END
+    # News of the CRD that comes after the next watch has begun, be that much later, explains it.
+    memory = replace(memory, position=replace(memory.position, ended_early=not in_time))
     if lasted < _AT_ONCE and not state.advanced:
         return _back_off(memory, reasons.ended_at_once(memory.scope), now, random)
-    if memory.crd_changed or lasted >= state.timeout - _NEAR_THE_END:
+    if memory.crd_changed or in_time:
         return _proceed(memory, now, random)
     blind = memory.scope.may_be_custom and not memory.crd.available
     if blind and now - memory.next_read.listed_early_at >= _LISTED_EARLY_EVERY:
         next_read = replace(memory.next_read, listed_early_at=now)
         return _proceed(replace(memory, next_read=next_read).reread("early-end"), now, random)
-    return _proceed(memory, now, random, after_early_end=True)
+    return _proceed(memory, now, random)
 
 
 def _lost(state: Watching, lost: Lost, now: float, random: Random) -> Turn:
@@ -965,7 +965,7 @@ def _outdated(state: Watching) -> bool:
     if not memory.crd_changed:
         return False
     unknown = position.generation is None
-    return state.after_early_end or (
+    return position.ended_early or (
         unknown and versions.older(position.read_at, memory.crd.version)
     )
 

@@ -446,6 +446,8 @@ class Position:
     """How that was read, until a watch has brought something, or stood for a while."""
     generation: int | None = None
     """The CRD's that what is held was read under, or one before it; None if nobody can tell."""
+    ended_early: bool = False
+    """The last stream to end did so early, for no known reason: the CRD may have changed (S27)."""
     broken_from: str | None = None
     """The version from which a stream brought a broken frame, and nothing before it (S32)."""
 
@@ -699,8 +701,6 @@ class Watching:
     """It brought a version newer than its start."""
     lines: bool = False
     """It brought anything at all."""
-    after_early_end: bool = False
-    """The stream before ended early, for no reason known: the CRD may have changed (S27)."""
     last_change: LastChange | None = None
     replay: Replay | None = None
     """It began before what is held, and has not passed that yet."""

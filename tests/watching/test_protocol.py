@@ -1169,6 +1169,36 @@ def test_news_of_the_crd_that_come_after_the_early_end_are_followed_by_a_list() 
     talk.want(ListPage)
 
 
+def test_such_news_may_come_after_failures_that_followed_the_early_end() -> None:
+    """The new storage is cold, and the stream that ended was a second old (S27)."""
+    talk = watching(Talk(scope=lister().memory.scope, crd=SEEN))
+    talk.wait(0.5)
+    talk.say(Ended())
+    talk.in_state(BackingOff)
+    talk.when_due()
+    talk.want(AskRevision)  # it had brought nothing (S30)
+    talk.say(refused(429))
+    talk.when_due()
+    talk.say(PageEnd("10", items=0))
+    talk.want(WatchFrom)
+    talk.watch()
+    talk.say(CrdSeen(available=True, generation=4))
+    talk.want(ListPage)
+
+
+def test_such_news_are_no_reason_to_list_after_a_stream_that_ended_in_time() -> None:
+    """The next one is the old one, which will end early by itself (S27)."""
+    talk = watching(Talk(scope=lister().memory.scope, crd=SEEN))
+    early_end(talk)
+    talk.watch()
+    talk.say(Batch(events=events("12"), version="12"))
+    talk.wait(talk.want(WatchFrom).timeout)
+    talk.say(Ended())
+    talk.watch()
+    talk.say(CrdSeen(available=True, generation=4))
+    talk.want(WatchFrom)
+
+
 def test_news_of_the_crd_do_not_end_a_stream_that_is_still_the_old_one() -> None:
     """It has events to bring, and ends by itself (S33)."""
     talk = watching(Talk(scope=lister().memory.scope, crd=SEEN))

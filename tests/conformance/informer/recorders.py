@@ -22,7 +22,7 @@ GLOBES = GroupVersionResource("ex.io", "v1", "globes")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NODES = GroupVersionResource("", "v1", "nodes")
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a condition that a test waits for will not come true."""
 
 on_embedded = pytest.mark.parametrize("cluster", ["embedded"], indirect=True)
