@@ -20,7 +20,7 @@ BROWSER := .venv-browser
 PICTURES ?=
 # What runs it: make newest UNDER=tests/environments/hostile
 UNDER ?=
-# What of the simulation make check runs: within three minutes on two cores.
+# What of the simulation make check runs: some three minutes on two cores.
 SEEDS ?= 0-1999
 # Bugs to plant: make mutants ONLY=queue
 ONLY ?=
