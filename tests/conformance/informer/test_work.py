@@ -47,13 +47,17 @@ def test_a_controller_brings_objects_to_the_state_that_is_wanted(
         widgets.fill(*names[20:], color="green")
         for name in names[::3]:
             widgets.merge(name, {"spec": {"color": "red", "note": "again"}})
-        until(
-            lambda: (
-                len(found.lister) == 30
-                and all(each["spec"]["color"] == "blue" for each in found.lister)
-            ),
-            PATIENCE,
-        )
+
+        def wanted() -> bool:
+            """As it is known here, which may be behind the last write: its note tells."""
+            specs = {each["metadata"]["name"]: each["spec"] for each in found.lister}
+            return (
+                len(specs) == 30
+                and all(spec["color"] == "blue" for spec in specs.values())
+                and all("note" in specs[name] for name in names[::3])
+            )
+
+        until(wanted, PATIENCE)
     answer = widgets.api.get(widgets.path).json
     assert {each["spec"]["color"] for each in answer["items"]} == {"blue"}
     assert not overlaps
