@@ -16,12 +16,18 @@ PRERELEASES := .venv-prereleases
 PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_factory.py
 NEWEST_PYTHON := .venv-3.14
 BROWSER := .venv-browser
+# Of the Python peers of make bench-peers; the others are in build/peers.
+PEERS_VENV := .venv-peers
+# What of it: make bench-peers PEERS="dyninformer kube-rs --objects 10000"
+PEERS ?=
 # Where pictures of what the browser shows are put: make browser PICTURES=docs/images
 PICTURES ?=
 # What runs it: make newest UNDER=tests/environments/hostile
 UNDER ?=
 # What of the simulation make check runs: some three minutes on two cores.
 SEEDS ?= 0-1999
+# Replicas that share shards: make sharing SHARING_SEEDS=1-10000 (half an hour on one core)
+SHARING_SEEDS ?= 1-1000
 # Bugs to plant: make mutants ONLY=queue
 ONLY ?=
 WRITE ?=
@@ -29,7 +35,7 @@ WRITE ?=
 FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/simulation --ignore tests/test_benchmarks.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo notebook browser test check lint typecheck rooms docs simulation mutants test-lowest test-hostile test-prereleases newest wheel fuzz faults soak bench kube clean
+.PHONY: help demo notebook browser test check lint typecheck rooms docs simulation sharing mutants test-lowest test-hostile test-prereleases newest held-up environments wheel fuzz faults soak bench bench-peers kube clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +74,9 @@ docs: $(VENV)/ready ## make a site of the documentation, for build/docs/index.ht
 simulation: $(VENV)/ready ## run the simulation of SEEDS: clusters and informers on a scheduler that decides every switch
 	DYNINFORMER_SEEDS=$(SEEDS) $(BIN)/pytest -q -n $(JOBS) -m "not soak" tests/simulation
 
+sharing: $(VENV)/ready ## run the simulation of SHARING_SEEDS: replicas that share shards, on clocks that go wrong
+	DYNINFORMER_SHARING_SEEDS=$(SHARING_SEEDS) $(BIN)/pytest -q -n $(JOBS) -m "not soak" tests/scale/test_simulation.py
+
 mutants: $(VENV)/ready ## plant bugs in a copy, one at a time, and see that a test finds each
 	$(BIN)/python -m tests.planted --workers $(JOBS) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)
 
@@ -85,6 +94,11 @@ newest: $(NEWEST_PYTHON)/ready ## run the fast tests on Python 3.14 (the one on 
 	$(UNDER) env COVERAGE_CORE=sysmon $(NEWEST_PYTHON)/bin/coverage run -m pytest -n $(WORKERS) $(FAST)
 	@$(NEWEST_PYTHON)/bin/coverage combine -q
 	@$(NEWEST_PYTHON)/bin/coverage report --fail-under=90 > $(NEWEST_PYTHON)/coverage.txt; ok=$$?; grep "^TOTAL" $(NEWEST_PYTHON)/coverage.txt; exit $$ok
+
+held-up: $(NEWEST_PYTHON)/ready ## run the fast tests while threads are held up at lines that SEED chooses (1)
+	DYNINFORMER_HELD_UP=$(or $(SEED),1) $(NEWEST_PYTHON)/bin/python -m pytest -p tests.environments.held_up -n $(WORKERS) $(FAST) $(PYTEST_ARGS)
+
+environments: $(NEWEST_PYTHON)/ready $(PRERELEASES)/ready $(LOWEST)/ready ## make the environments of newest, test-prereleases and test-lowest
 
 wheel: $(VENV)/ready ## build the wheel into dist/, check it, and run the README's first script from it
 	@rm -rf dist
@@ -106,11 +120,14 @@ soak: $(VENV)/ready ## run the tests that take minutes
 bench: $(VENV)/ready ## run the benchmarks; each prints ratios beside a peer
 	@for each in benchmarks/bench_*.py; do echo "== $$each"; $(BIN)/python -m benchmarks.$$(basename $$each .py) || exit 1; done
 
+bench-peers: $(VENV)/ready ## sync from a real kube-apiserver, beside curl, client-go, kube-rs, fabric8, the official client and kr8s
+	@$(BIN)/python -m benchmarks.peers $(PEERS)
+
 kube: ## build etcd, kube-apiserver and kubectl for the real-server tests (needs Go; minutes)
 	@tests/kube/build
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(LOWEST) $(PRERELEASES) $(NEWEST_PYTHON) $(BROWSER) .python-3.14 build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(PRERELEASES) $(NEWEST_PYTHON) $(BROWSER) $(PEERS_VENV) .python-3.14 build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # A virtual environment with this folder installed in it, for editing. Python says why it cannot, if it cannot.
 define new-venv

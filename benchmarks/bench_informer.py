@@ -54,9 +54,9 @@ class Server:
 
 
 @contextmanager
-def replaying(count: int) -> Iterator[Server]:
-    """A server with so many certificates."""
-    command = [*python("replay_server"), str(count)]
+def replaying(count: int, *shape: str) -> Iterator[Server]:
+    """A server with so many certificates, or objects of another shape."""
+    command = [*python("replay_server"), str(count), *shape]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parent
     ) as process:
@@ -72,13 +72,19 @@ def python(module: str) -> Command:
 
 
 def measure(
-    server: Server, command: Command, mode: str, count: int, updates: int, paced: int
+    server: Server,
+    command: Command,
+    mode: str,
+    count: int,
+    updates: int,
+    paced: int,
+    root: Path = HERE.parent,
 ) -> Figures:
-    """All figures of one process, named ``phase.figure``."""
+    """All figures of one process, which runs in the folder ``root``, named ``phase.figure``."""
     server.order(watch_list=mode == STREAMED)
     arguments = [*command, server.url, mode, *map(str, (count, updates, paced))]
     figures: Figures = {}
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=HERE.parent) as process:
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=root) as process:
         assert process.stdout is not None
         for line in process.stdout:
             report = json.loads(line)

@@ -38,11 +38,16 @@ SETTLED = 0.5
 
 def instructions(module: str, count: int, updates: int) -> int:
     """What a burst of updates took, from the order on."""
+    return instructions_of(python(module), HERE.parent, count, updates)
+
+
+def instructions_of(program: list[str], tree: Path, count: int, updates: int) -> int:
+    """The same of a program of some tree of this repository."""
     with tempfile.TemporaryDirectory() as folder, replaying(count) as server:
         server.order(watch_list=True)
         found = Path(folder, "counted")
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={found}"]
-        arguments = [*python(module), server.url, STREAMED, *map(str, (count, updates, 0))]
+        arguments = [*program, server.url, STREAMED, *map(str, (count, updates, 0))]
         with (
             Path(folder, "messages").open("w") as messages,
             subprocess.Popen(
@@ -50,7 +55,7 @@ def instructions(module: str, count: int, updates: int) -> int:
                 stdout=subprocess.PIPE,
                 stderr=messages,
                 text=True,
-                cwd=HERE.parent,
+                cwd=tree,
             ) as process,
         ):
             assert process.stdout is not None

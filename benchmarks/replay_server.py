@@ -5,6 +5,10 @@ little. It serves one large collection of certificates and, for warming up, empt
 collections under every other path: LIST with limit and continue, WatchList up to its end
 mark, WATCH from any version, and as much discovery as client-go asks for.
 
+Its arguments are how many objects there are and, if they are to be others than those of
+certificates.py, a shape of shapes.py: they are served where certificates are, so that every
+client reads them unchanged, and cannot be updated.
+
 Standard output has one JSON object per line: the port, once all certificates are there, and
 an answer to each order. Standard input has the orders, JSON as well; its end is the end.
 
@@ -27,6 +31,7 @@ from itertools import islice
 from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.certificates import NOT_SENT, PATH, certificate
+from benchmarks.shapes import SHAPES
 from dyninformer.types import Object
 
 Query = dict[str, str]
@@ -38,6 +43,7 @@ LIST_CHUNK = 2048
 """A Go server sends a list in chunks of this size, and each watch event in one of its own."""
 SEND_SIZE = 1 << 16
 BATCH = 500
+BOOKMARK_EVERY = 60.0
 FIRST_VERSION = 1_000_000
 LAST_CHUNK = b"0\r\n\r\n"
 CHUNKED = (
@@ -125,8 +131,15 @@ class Collection:
             "annotations": {"k8s.io/initial-events-end": "true"},
             "resourceVersion": str(self.version),
         }
-        bookmark = {"apiVersion": self.api_version, "kind": self.kind, "metadata": mark}
-        yield _event_chunk(b"BOOKMARK", _compact(bookmark).encode())
+        yield self._bookmark(mark)
+
+    def bookmark(self) -> bytes:
+        """Where the collection has come to; call it under the lock."""
+        return self._bookmark({"resourceVersion": str(self.version)})
+
+    def _bookmark(self, metadata: Object) -> bytes:
+        obj = {"apiVersion": self.api_version, "kind": self.kind, "metadata": metadata}
+        return _event_chunk(b"BOOKMARK", _compact(obj).encode())
 
     def change(self, changes: list[Change]) -> None:
         """Take changes, and tell all who watch, stamped with the time."""
@@ -147,10 +160,11 @@ class Collection:
 class ReplayServer:
     """Answers on threads, one per connection."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, shape: str = "") -> None:
         self.watch_list = True
         self.renewals = 0
-        objects = [certificate(number, 1 + number) for number in range(count)]
+        make = SHAPES[shape] if shape else certificate
+        objects = [make(number, 1 + number) for number in range(count)]
         self.certificates = Collection(objects, FIRST_VERSION, "cert-manager.io/v1", "Certificate")
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         threading.Thread(target=self._accept, name="accept", daemon=True).start()
@@ -227,17 +241,31 @@ class ReplayServer:
         sock.sendall(CHUNKED)
         with collection.lock:
             since = int(query.get("resourceVersion") or collection.version) - collection.first
+            if since < 0:  # what was before is compacted
+                expired = _compact(_status(410, "Expired", "too old resource version")).encode()
+                sock.sendall(_event_chunk(b"ERROR", expired) + LAST_CHUNK)
+                return
             news = collection.initial() if streaming else iter(collection.events[since:])
             for piece in _in_pieces(news):
                 sock.sendall(piece)
             collection.watches.add(sock)
         try:
-            gone = _wait_gone(sock, seconds)
+            gone = self._wait(sock, collection, seconds)
         finally:
             with collection.lock:
                 collection.watches.discard(sock)
         if not gone:
             sock.sendall(LAST_CHUNK)
+
+    def _wait(self, sock: socket.socket, collection: Collection, seconds: float) -> bool:
+        """A watch's time, with bookmarks; whether the client closes the connection before."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if _wait_gone(sock, min(left, BOOKMARK_EVERY)):
+                return True
+            with collection.lock:
+                sock.sendall(collection.bookmark())
+        return False
 
 
 def _wait_gone(sock: socket.socket, seconds: float) -> bool:
@@ -305,7 +333,7 @@ def _compact(value: Object) -> str:
 
 def main() -> None:
     """Serve, and take orders."""
-    server = ReplayServer(int(sys.argv[1]))
+    server = ReplayServer(int(sys.argv[1]), *sys.argv[2:])
     _say({"port": server.port})
     for line in sys.stdin:
         order = json.loads(line)

@@ -11,6 +11,7 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 
 import dyninformer
+from dyninformer import options
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -20,16 +21,20 @@ _PAGES = (
     "resources",
     "notebook",
     "work",
+    "fleet",
+    "scale",
     "paths",
     "asyncio",
     "cli",
     "testing",
     "differences",
     "semantics",
+    "operating",
     "reliability",
     "architecture",
     "reference",
 )
+_OURS = ("DynamicSharedInformerFactory", "Snapshot")  # of those that other modules have as well
 _ABOUT = ("examples/README", "benchmarks/RESULTS", "CHANGELOG", "CONTRIBUTING", "SECURITY")
 
 project = "dyninformer"
@@ -49,6 +54,10 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 maximum_signature_line_length = 88
 myst_heading_anchors = 4
+
+# What `help()` has option by option is ``**options`` here, with a link to them. The modules that
+# have such functions are not imported yet.
+options.spelled_out = lambda _options: lambda function: function  # type: ignore[assignment]
 
 html_theme = "furo"
 html_title = f"dyninformer {version}"
@@ -91,8 +100,8 @@ def _unambiguous(_app: Sphinx, doctree: nodes.document) -> None:
             continue
         if reference["reftarget"] == "object":
             reference.replace_self(nodes.Text("object"))
-        elif reference["reftarget"] == "Snapshot":
-            reference["reftarget"] = "dyninformer.Snapshot"
+        elif reference["reftarget"] in _OURS:
+            reference["reftarget"] = f"dyninformer.{reference['reftarget']}"
 
 
 def _front_as_index(app: Sphinx, error: Exception | None) -> None:

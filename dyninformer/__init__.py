@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         InvalidError,
         JSONPathError,
         JSONPathWarning,
+        LostShardError,
         NotKeptError,
         NotSyncedWarning,
         ObjectNotFoundError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         SelectorError,
         StaleCacheError,
         StoppedError,
+        UnknownClusterError,
         UnknownIndexError,
         UnknownResourceError,
         UnreachableError,
@@ -52,7 +54,15 @@ if TYPE_CHECKING:
         SyncResult,
         open_informer,
     )
+    from dyninformer.fleet.fleet import Fleet
+    from dyninformer.fleet.follower import FleetFollower
+    from dyninformer.fleet.handlers import FleetRegistration
+    from dyninformer.fleet.informer import FleetGenericInformer, FleetInformer
+    from dyninformer.fleet.lister import ClusterKey, FleetLister, FleetNamespaceLister
+    from dyninformer.fleet.status import FleetSyncResult
+    from dyninformer.fleet.stream import FleetEventStream
     from dyninformer.follow import Follower
+    from dyninformer.frames.selection import LiveOptions, SelectOptions
     from dyninformer.indexer import Indexer, Store
     from dyninformer.informer import Controller, SharedIndexInformer
     from dyninformer.jsonpath import JSONPath, compound, jsonpath_index
@@ -72,6 +82,11 @@ if TYPE_CHECKING:
     )
     from dyninformer.relations.tree import Tree, TreeNode
     from dyninformer.resource import GroupVersionResource
+    from dyninformer.scale.fences import Fence
+    from dyninformer.scale.leader import Leader
+    from dyninformer.scale.membership import MembershipStatus, ShardMembership
+    from dyninformer.scale.sharded import ShardedInformer, ShardedRegistration, ShardEvent
+    from dyninformer.shard import Shard
     from dyninformer.store.transforms import strip
     from dyninformer.watching.audit import AuditReport
     from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
@@ -84,6 +99,7 @@ __all__ = [
     "AuditReport",
     "CacheSyncError",
     "Change",
+    "ClusterKey",
     "ConfigError",
     "ConflictError",
     "Controller",
@@ -96,6 +112,16 @@ __all__ = [
     "EventStream",
     "EventType",
     "EventTypeWarning",
+    "Fence",
+    "Fleet",
+    "FleetEventStream",
+    "FleetFollower",
+    "FleetGenericInformer",
+    "FleetInformer",
+    "FleetLister",
+    "FleetNamespaceLister",
+    "FleetRegistration",
+    "FleetSyncResult",
     "Follower",
     "ForbiddenError",
     "GenericInformer",
@@ -113,7 +139,11 @@ __all__ = [
     "JSONPath",
     "JSONPathError",
     "JSONPathWarning",
+    "Leader",
     "ListOptions",
+    "LiveOptions",
+    "LostShardError",
+    "MembershipStatus",
     "Metrics",
     "NotKeptError",
     "NotSyncedWarning",
@@ -128,7 +158,13 @@ __all__ = [
     "ResolvedResource",
     "ResourceOptions",
     "ResourceOptionsDict",
+    "SelectOptions",
     "SelectorError",
+    "Shard",
+    "ShardEvent",
+    "ShardMembership",
+    "ShardedInformer",
+    "ShardedRegistration",
     "SharedIndexInformer",
     "Snapshot",
     "StaleCacheError",
@@ -137,6 +173,7 @@ __all__ = [
     "SyncResult",
     "Tree",
     "TreeNode",
+    "UnknownClusterError",
     "UnknownIndexError",
     "UnknownResourceError",
     "UnreachableError",
@@ -156,6 +193,17 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Fleet": "fleet.fleet",
+    "FleetEventStream": "fleet.stream",
+    "FleetFollower": "fleet.follower",
+    "FleetGenericInformer": "fleet.informer",
+    "FleetInformer": "fleet.informer",
+    "FleetLister": "fleet.lister",
+    "FleetNamespaceLister": "fleet.lister",
+    "FleetRegistration": "fleet.handlers",
+    "FleetSyncResult": "fleet.status",
+    "ClusterKey": "fleet.lister",
+    "UnknownClusterError": "errors",
     "TreeNode": "relations.tree",
     "Tree": "relations.tree",
     "History": "options",
@@ -181,6 +229,8 @@ _HOMES = {
     "Event": "delivery.events",
     "EventType": "delivery.events",
     "HandlerOptions": "delivery.handlers",
+    "LiveOptions": "frames.selection",
+    "SelectOptions": "frames.selection",
     "Registration": "delivery.handlers",
     "EventStream": "delivery.stream",
     "AmbiguousResourceError": "errors",
@@ -219,6 +269,15 @@ _HOMES = {
     "ResourceOptions": "options",
     "ResourceOptionsDict": "options",
     "GroupVersionResource": "resource",
+    "Shard": "shard",
+    "Fence": "scale.fences",
+    "Leader": "scale.leader",
+    "LostShardError": "errors",
+    "MembershipStatus": "scale.membership",
+    "ShardEvent": "scale.sharded",
+    "ShardMembership": "scale.membership",
+    "ShardedInformer": "scale.sharded",
+    "ShardedRegistration": "scale.sharded",
     "JSONPath": "jsonpath",
     "compound": "jsonpath",
     "jsonpath_index": "jsonpath",

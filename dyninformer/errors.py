@@ -24,6 +24,7 @@ __all__ = [
     "InvalidError",
     "JSONPathError",
     "JSONPathWarning",
+    "LostShardError",
     "NotKeptError",
     "NotSyncedWarning",
     "ObjectNotFoundError",
@@ -155,6 +156,20 @@ class UnknownIndexError(DynInformerError, LookupError):
     ...     except UnknownIndexError as error:
     ...         print("namespace" in str(error))
     True
+    """
+
+
+class UnknownClusterError(DynInformerError, LookupError):
+    """The fleet has no cluster of that name; the message lists those it has.
+
+    >>> from dyninformer import Fleet
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as eu, Fleet({"eu": eu.client()}) as fleet:
+    ...     try:
+    ...         fleet.cluster("us")
+    ...     except UnknownClusterError as error:
+    ...         print(error)
+    the fleet has no cluster 'us'; it has: eu
     """
 
 
@@ -441,4 +456,15 @@ class NotSyncedWarning(UserWarning):
     ...     with warnings.catch_warnings(record=True, action="always") as warned:
     ...         print(pods.lister.list(), warned[0].category.__name__)
     [] NotSyncedWarning
+    """
+
+
+class LostShardError(DynInformerError, RuntimeError):
+    """What is to be written belongs to another replica by now, or may soon: write nothing.
+
+    `Fence.check`, `ShardMembership.owned` and `Leader` raise it. Whoever has the shard now is told
+    all of its objects, so that nothing is missed.
+
+    >>> issubclass(LostShardError, RuntimeError)
+    True
     """

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import logging
 import os
 import random
-import sys
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 
 from dyninformer.checked import check_function, checked, wrong
 from dyninformer.discovery import Discovery, RefusedError
@@ -29,9 +24,9 @@ from dyninformer.errors import (
     UnreachableError,
 )
 from dyninformer.follow import AddHandler, Follower, follow
-from dyninformer.informer import Runtime, SharedIndexInformer, Use
+from dyninformer.informer import Runtime, SharedIndexInformer
 from dyninformer.lister import GenericLister
-from dyninformer.metrics import NO_METRICS, Metrics, check_metrics
+from dyninformer.metrics.told import NO_METRICS, Metrics, check_metrics
 from dyninformer.options import (
     ListOptions,
     Namespaces,
@@ -40,13 +35,17 @@ from dyninformer.options import (
     Transform,
     checked_resync,
     options_from,
+    spelled_out,
 )
 from dyninformer.relations.caches import Relations
 from dyninformer.relations.tree import Tree
 from dyninformer.resource import GroupVersionResource
-from dyninformer.shown import Shown
+from dyninformer.shown import Shown, ShownCollection
 from dyninformer.threads import (
+    Bell,
+    ClosedByWith,
     Deadline,
+    EndedByWith,
     Flag,
     Pause,
     Waiting,
@@ -55,6 +54,7 @@ from dyninformer.threads import (
     waited,
 )
 from dyninformer.types import Names, Object, Objects
+from dyninformer.unused import closed, end_all, when_unused
 from dyninformer.waiting import until_fresh
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.status import WORST_FIRST, InformerStatus
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from dyninformer.delivery.events import Event
     from dyninformer.delivery.handlers import OnEvent
     from dyninformer.watching.client import Source
+    from dyninformer.watching.config import Environment, Given
 
 _logger = logging.getLogger("dyninformer")
 _EXIT_SECONDS: Final = 5.0
@@ -81,11 +82,9 @@ Followers: TypeAlias = tuple[Follower, ...]
 Make: TypeAlias = Callable[[GroupVersionResource, ResourceOptions], SharedIndexInformer]
 ByResource: TypeAlias = Mapping[GroupVersionResource, ResourceOptions]
 GenericInformers: TypeAlias = "list[GenericInformer]"
-End: TypeAlias = Callable[[], None]
-Unused: TypeAlias = "weakref.finalize[[End, str, str, int], Use]"
 
 
-class DynamicSharedInformerFactory(Shown):
+class DynamicSharedInformerFactory(Shown, EndedByWith):
     """Live, indexed copies of any collections of one cluster.
 
     >>> from dyninformer import DynamicSharedInformerFactory
@@ -126,10 +125,12 @@ class DynamicSharedInformerFactory(Shown):
         if metrics is not None:
             check_metrics(metrics)
         defaults = ResourceOptions(namespaces=namespace, resync=resync, transform=transform)
-        by_resource = _by_resource({} if resources is None else resources)
+        by_resource = checked_by_resource({} if resources is None else resources)
         self._runtime = Runtime.connect(
             client, kubeconfig=kubeconfig, context=context, metrics=metrics or NO_METRICS
         )
+        self.tweak_list_options = tweak_list_options
+        """What changes each list and watch. Not for import."""
         self._registry = Registry(
             partial(
                 SharedIndexInformer,
@@ -154,6 +155,7 @@ class DynamicSharedInformerFactory(Shown):
 
     # -- informers -----------------------------------------------------------------------
 
+    @spelled_out(ResourceOptionsDict)
     def for_resource(
         self,
         resource: Resource,
@@ -174,13 +176,18 @@ class DynamicSharedInformerFactory(Shown):
         all), ``label_selector``, ``field_selector``, ``transform``, ``resync``,
         ``metadata_only``, ``indexers`` (by name), ``page_size`` (of a list), ``watch_list``
         (False: no streaming lists), ``compress`` (False: entries stay plain JSON), ``audit`` (how
-        often what is held is compared with the server, in seconds). Other ones than before are
-        an OptionsConflictError, but indexers are added.
+        often what is held is compared with the server, in seconds), ``max_backlog`` (of a handler:
+        beyond it what waits is merged), ``history`` (versions that are kept), ``shard`` (a part of
+        the collection). Other ones than before are an OptionsConflictError, but indexers are added.
 
         It stays until it is removed, even if a follower brought it first and is closed.
         """
         asked = options_from(options)
         return self._registry.ask(self._resolve(resource, timeout), asked)
+
+    def options_for(self, gvr: GroupVersionResource, asked: ResourceOptions) -> ResourceOptions:
+        """What is asked for, with the factory's own for what is not. Not for import."""
+        return self._registry.options_for(gvr, asked)
 
     def informer_for(self, resource: Resource, new_informer: NewInformer) -> GenericInformer:
         """The informer of a resource, made by ``new_informer(client, resync)`` if there is none."""
@@ -295,6 +302,7 @@ class DynamicSharedInformerFactory(Shown):
         self._registry.forget(found)
         return found.informer.stop(deadline.left)
 
+    @spelled_out(ResourceOptionsDict)
     def follow(
         self,
         *patterns: str,
@@ -337,13 +345,13 @@ class DynamicSharedInformerFactory(Shown):
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """What a query says of all that is cached, as a relation of DuckDB's.
 
-        There is a table for each informer, under its plural, ``pods``, or ``"plural.group"``, as
-        all are at this moment. Its columns: ``namespace``, ``name``, ``uid``, ``labels``,
-        ``annotations``, ``created``, ``deleting``, ``generation``, ``resource_version``, the other
-        fields of the objects, as ``spec`` and ``status``, and the columns that kubectl shows; one
-        of those that is called as another one has ``_column`` behind its name. Fields are structs
-        where the CRD's schema says so, else JSON. Only what the query names is read. Needs the
-        extra ``sql``.
+        There is a table for each informer, under its plural, ``pods``, or ``"plural.group"``, or
+        ``"plural.version.group"`` of two versions, as all are at this moment. Its columns:
+        ``namespace``, ``name``, ``uid``, ``labels``, ``annotations``, ``created``, ``deleting``,
+        ``generation``, ``resource_version``, the other fields of the objects, as ``spec`` and
+        ``status``, and the columns that kubectl shows; a field, or one of those, that is called as
+        another one has ``_column`` behind its name. Fields are structs where the CRD's schema says
+        so, else JSON. Only what the query names is read. Needs the extra ``sql``.
 
         >>> from dyninformer import DynamicSharedInformerFactory
         >>> from dyninformer.testing import ApiServer
@@ -355,12 +363,20 @@ class DynamicSharedInformerFactory(Shown):
         """
         from dyninformer.frames import sql  # noqa: PLC0415 - few need it
 
-        held = [each.lister.held for each in self._registry.all()]
-        return sql.relation(query, [sql.Cached(each.store.view(), each.known) for each in held])
+        cached = [
+            sql.Cached(each.lister.held.store.view(), each.lister.held.known, each.lister.early)
+            for each in self._registry.all()
+        ]
+        return sql.relation(query, cached)
 
     def informers(self) -> GenericInformers:
         """Those that there are, in the order in which they were asked for. Not for import."""
         return self._registry.all()
+
+    @property
+    def runtime(self) -> Runtime:
+        """What its informers share. Not for import."""
+        return self._runtime
 
     @property
     def standing(self) -> str:
@@ -418,6 +434,11 @@ class DynamicSharedInformerFactory(Shown):
         return self._runtime.source.writes_client
 
     @property
+    def settings(self) -> Environment | Given:
+        """What to make another connection of. Not for import."""
+        return self._runtime.source.settings
+
+    @property
     def namespace(self) -> str:
         """The namespace that the kubeconfig's context, or the pod, is in; else "default"."""
         return self._runtime.source.namespace
@@ -432,6 +453,11 @@ class DynamicSharedInformerFactory(Shown):
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until this factory is shut down; False at the timeout."""
         return waited(self.until_stopped(timeout))
+
+    @property
+    def stopped_bell(self) -> Bell:
+        """Rings when `wait` is to look again. Not for import."""
+        return self._stopped.bell
 
     def until_stopped(self, timeout: float | None) -> Waiting[bool]:
         """`wait`, for a thread or a loop to carry out. Not for import."""
@@ -452,16 +478,8 @@ class DynamicSharedInformerFactory(Shown):
             _logger.warning("shutdown: still running after %s s: %s", timeout, ", ".join(left))
         return not left
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.shutdown(_EXIT_SECONDS)
+    def _end_with_block(self) -> bool:
+        return self.shutdown(_EXIT_SECONDS)
 
     def __repr__(self) -> str:
         return (
@@ -560,10 +578,10 @@ def _until_synced_or_lost(started: GenericInformers, deadline: Deadline) -> Wait
     Of an informer that was in such trouble already another try is waited for, since what was
     wrong may have been mended meanwhile.
     """
-    before = {each: each.informer.status().lasting for each in started}
+    before = {each: each.informer.lasting for each in started}
 
-    def is_lost(each: GenericInformer, status: InformerStatus) -> bool:
-        return status.lasting >= _TRIES and status.lasting != before[each]
+    def is_lost(each: GenericInformer, lasting: int) -> bool:
+        return lasting >= _TRIES and lasting != before[each]
 
     waiting = started
     while waiting and not deadline.over:
@@ -575,12 +593,13 @@ def _until_synced_or_lost(started: GenericInformers, deadline: Deadline) -> Wait
             for each in waiting
             if not each.informer.has_synced() and not each.informer.is_stopped()
         ]
-        if waiting and all(is_lost(each, each.informer.status()) for each in waiting):
+        if waiting and all(is_lost(each, each.informer.lasting) for each in waiting):
             return True
     return False
 
 
-def _by_resource(given: object) -> ByResource:
+def checked_by_resource(given: object) -> ByResource:
+    """Options by resource, as a user gave them."""
     if not isinstance(given, Mapping):
         raise wrong("resources", given, "a mapping from GroupVersionResources to ResourceOptions")
     return {
@@ -645,7 +664,7 @@ class GenericInformer(Shown):
         return f"<{type(self).__name__} of {self.gvr}, {held}>"
 
 
-class SyncResult(dict[GroupVersionResource, bool], Shown):
+class SyncResult(ShownCollection, dict[GroupVersionResource, bool]):
     """Which caches are synced. It is true if all are.
 
     >>> pods = GroupVersionResource("", "v1", "pods")
@@ -657,11 +676,11 @@ class SyncResult(dict[GroupVersionResource, bool], Shown):
         return all(self.values())
 
 
-class Statuses(dict[GroupVersionResource, InformerStatus], Shown):
+class Statuses(ShownCollection, dict[GroupVersionResource, InformerStatus]):
     """How each informer of a factory stands, shown as a table. Not for import."""
 
 
-class OpenInformer(GenericInformer):
+class OpenInformer(GenericInformer, ClosedByWith):
     """A started and synced informer with a factory of its own, which ends with it.
 
     `open_informer` gives it. After its end the lister still answers, from the last state. One that
@@ -680,8 +699,8 @@ class OpenInformer(GenericInformer):
     def __init__(self, factory: DynamicSharedInformerFactory, found: GenericInformer) -> None:
         super().__init__(found.informer)
         self._factory = factory
-        self._end = found.informer.end()
-        self._unused = _when_unused(found.informer, self._end)
+        self._ending = found.informer.ending()
+        self._unused = when_unused(found.informer, self._ending)
 
     @property
     def client(self) -> DynamicClient:
@@ -690,22 +709,11 @@ class OpenInformer(GenericInformer):
 
     def close(self, timeout: float | None = _EXIT_SECONDS) -> bool:
         """Stop it; reads go on working. Idempotent."""
-        self._unused.detach()
-        _ends.discard(self._end)
+        closed(self._unused, self._ending)
         return self._factory.shutdown(timeout)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
+@spelled_out(ResourceOptionsDict)
 def open_informer(
     resource: Resource,
     *,
@@ -744,46 +752,6 @@ def open_informer(
         factory.shutdown(_EXIT_SECONDS)
         raise
     return OpenInformer(factory, found)
-
-
-_ends: set[End] = set()
-"""How to end those that are neither closed nor ended. Any thread, and a finalizer, changes it."""
-
-
-def _when_unused(informer: SharedIndexInformer, end: End) -> Unused:
-    """Have an informer ended once its user holds nothing of it any more."""
-    caller = sys._getframe(1)  # noqa: SLF001 - to show the line that opened it
-    while caller.f_back is not None and caller.f_globals.get("__name__") == __name__:
-        caller = caller.f_back
-    where = caller.f_code.co_filename, caller.f_lineno
-    _ends.add(end)
-    unused = weakref.finalize(informer.use, _end_unused, end, str(informer.gvr), *where)
-    unused.atexit = False  # `_stop_all` does it, and it is no mistake then
-    return unused
-
-
-def _end_unused(end: End, name: str, file: str, line: int) -> None:
-    """Nobody holds it. This may run in the middle of anything, whatever locks its thread holds.
-
-    So it takes none, waits for nobody, and has another thread do the rest. Where the system has no
-    more threads it goes on until the interpreter exits.
-    """
-    with suppress(RuntimeError):
-        _thread.start_new_thread(_end_now, (end,))
-    warnings.warn_explicit(
-        f"nobody holds this informer of {name} any more, so it is closed. Close it yourself: "
-        "`with open_informer(...) as opened:`, or `opened.close()`",
-        ResourceWarning,
-        file,
-        line,
-    )
-
-
-def _end_now(end: End) -> None:
-    try:
-        end()
-    finally:
-        _ends.discard(end)
 
 
 @dataclass(slots=True)
@@ -846,6 +814,11 @@ class Registry:
         informer.signal_stop()  # before it is forgotten: an interrupt must not leave it running
         self.forget(entry.generic)
 
+    def options_for(self, gvr: GroupVersionResource, asked: ResourceOptions) -> ResourceOptions:
+        """These options, with those of the resource, and then of all, for what is not given."""
+        own = self._resources.get(gvr)
+        return asked.over(self._defaults if own is None else own.over(self._defaults))
+
     def known(self, gvr: GroupVersionResource) -> GenericInformer | None:
         """The informer of a resource, to be kept, if there is one that serves."""
         with self._lock:
@@ -896,7 +869,7 @@ class Registry:
             entry = self._current(gvr)
             made = entry is None
             if entry is None:
-                used = asked.over(self._resources.get(gvr, ResourceOptions()).over(self._defaults))
+                used = self.options_for(gvr, asked)
                 self._check_open(gvr)
                 entry = self._add(self._make(gvr, used), used, kept=user is None)
             conflicts = asked.conflicts(entry.options)
@@ -962,5 +935,4 @@ def _stop_all() -> None:
     """At exit, have what still runs stop: a daemon thread must not outlive the interpreter."""
     for factory in list(_factories):
         factory._signal()  # noqa: SLF001 - the module's own
-    for end in list(_ends):
-        end()
+    end_all()

@@ -13,11 +13,10 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dyninformer.checked import checked_text, wrong
 from dyninformer.delivery.events import Event
@@ -30,6 +29,8 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.threads import (
     Bell,
+    Bells,
+    ClosedByWith,
     Deadline,
     Flag,
     OwnThread,
@@ -64,7 +65,6 @@ CROWDED_FAILING: Final = 1.0
 """...and after one that failed: no more than a reflector asks (S29)."""
 
 _CHECK = 0.1  # seconds between two looks at informers that are starting or going
-_LOOK = 1.0  # seconds after which a caller that waits looks whether that is followed still
 _IN_TROUBLE = (InformerState.BACKING_OFF, InformerState.ABSENT, InformerState.STOPPED)
 
 AddHandler: TypeAlias = Callable[[SharedIndexInformer, OnEvent, str], Registration]
@@ -118,7 +118,7 @@ def follow(
     return follower
 
 
-class Follower(Shown):
+class Follower(Shown, ClosedByWith):
     """Keeps an informer for each resource that matches one of its patterns.
 
     A pattern is matched with ``plural.group`` (``*.cert-manager.io``; ``pods`` in the core
@@ -195,19 +195,24 @@ class Follower(Shown):
 
     def until_synced(self, timeout: float | None) -> Waiting[bool]:
         """`wait_for_sync`, for a thread or a loop to carry out. Not for import."""
-        deadline = Deadline(timeout)
-        while not (self.has_synced() or self._closed or deadline.over or runs_for(self._owner)):
-            left = deadline.left
-            late = [each for each in self._followed.serving().values() if not each.has_synced]
-            if late:  # it may be followed no more before it has synced
-                yield from late[0].until_synced(_LOOK if left is None else min(left, _LOOK))
-            else:
-                yield Pause(self._progress, self._has_more_to_wait_for, deadline)
+        if not runs_for(self._owner):
+            yield Pause(Bells(self.bells), self._is_settled, Deadline(timeout))
         return self.has_synced()
 
-    def _has_more_to_wait_for(self) -> bool:
-        followed = self._followed.all().values()
-        return self._synced or self._closed or not all(each.has_synced for each in followed)
+    def _is_settled(self) -> bool:
+        return self._closed or self.has_synced()
+
+    def bells(self) -> Iterator[Bell]:
+        """What rings when `has_synced` may have changed, and at the end. Not for import."""
+        yield self._progress
+        for each in self._followed.serving().values():
+            if not each.has_synced:
+                yield each.bell
+
+    @property
+    def closed(self) -> bool:
+        """It has ended. Not for import."""
+        return self._closed
 
     @property
     def reason(self) -> str:
@@ -222,11 +227,23 @@ class Follower(Shown):
         """
         with self._lock:
             self._closed = True
+        self._listen_no_more()
+        self._followed.close()
+        self._progress.ring()
+
+    def leave(self) -> None:
+        """Take nothing more, and let go of nothing: what it has is about to end by itself.
+
+        That is told to its end, which `close` would cut short. Before it ends. Not for import.
+        """
+        self._followed.leave()
+        self._listen_no_more()
+
+    def _listen_no_more(self) -> None:
+        with self._lock:
             unsubscribe, self._unsubscribe = self._unsubscribe, _nothing
         unsubscribe()
         self._wake.set()
-        self._followed.close()
-        self._progress.ring()
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After `close`: the threads that still run at the timeout, by name."""
@@ -235,17 +252,6 @@ class Follower(Shown):
             return []
         thread.join(deadline.left)
         return [thread.name] if thread.is_alive() else []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         patterns = ", ".join(self.patterns)
@@ -257,7 +263,7 @@ class Follower(Shown):
         schedule = LookSchedule(time.monotonic())
         backoff = Backoff()
         wanted: Matches = {}
-        while not self._closed:
+        while not (self._closed or self._followed.left):
             looks = time.monotonic() >= schedule.next
             busy = looks  # what is followed is seen to, however the look ends
             try:
@@ -467,11 +473,12 @@ class FollowedInformer:
             self.registration is None or self.registration.has_synced()
         )
 
-    def until_synced(self, timeout: float | None) -> Waiting[bool]:
-        """Wait until it has synced; False at the timeout, or when it never will."""
+    @property
+    def bell(self) -> Bell:
+        """Rings when `has_synced` may have changed, and when it never will any more."""
         if self.registration is None:
-            return self.informer.until_synced(timeout)
-        return self.registration.until_synced(timeout)
+            return self.informer.reflectors.bell
+        return self.registration.bell
 
     @property
     def told_its_end(self) -> bool:
@@ -498,6 +505,8 @@ class FollowedInformers:
         self._lock = threading.RLock()  # guards _followed, and _closed's change
         self._followed: ByResource = {}
         self._closed = False
+        self.left = False
+        """They end by themselves, all at once, and are let go of no more."""
         in_forked_child(self, "_lock", _closed=True)
 
     def all(self) -> ByResource:
@@ -508,9 +517,16 @@ class FollowedInformers:
     def serving(self) -> ByResource:
         """The same, without those that other code has removed, which are let go."""
         found = self.all()
-        for gvr in [gvr for gvr, each in found.items() if each.informer.is_stopped()]:
+        stopped = [gvr for gvr, each in found.items() if each.informer.is_stopped()]
+        # Only now: who leaves says so before the first is stopped.
+        for gvr in () if self.left else stopped:
             self.drop(gvr, found.pop(gvr))
         return found
+
+    def leave(self) -> None:
+        """Keep what there is, and nothing more. Before any of it is stopped."""
+        with self._lock:
+            self.left = True
 
     def take(self, gvr: GroupVersionResource, options: ResourceOptions) -> None:
         """Borrow an informer, hear of its events, and start it; nothing once this is closed.
@@ -561,7 +577,7 @@ class FollowedInformers:
         if self._on_event is not None:
             registration = self._add(informer, self._tell, self._name)
         with self._lock:
-            kept = not self._closed
+            kept = not (self._closed or self.left)
             if kept:
                 self._followed[gvr] = FollowedInformer(informer, registration)
         if not kept and registration is not None:

@@ -8,7 +8,6 @@ from typing import Final
 from dyninformer.checked import checked, checked_text
 from dyninformer.options import IndexFunction, IndexValue
 from dyninformer.shown import Shown
-from dyninformer.store.snapshot import matching
 from dyninformer.store.store import Store as Cache
 from dyninformer.types import Names, Object, Objects, Texts
 
@@ -47,7 +46,7 @@ class Store(Shown):
 
     def list(self) -> Objects:
         """All objects, as they are at one moment."""
-        return matching(self._store.view(), None, None)
+        return self._store.view().objects()
 
     def list_keys(self) -> Names:
         """All keys."""
@@ -105,7 +104,7 @@ class Indexer(Store):
             for value in self._store.values_of(name, obj)
             for key, payload in self._store.by_index(name, value)
         }
-        return self._store.codec.decode_all(keys.values())
+        return self._store.codec.decode_all([*keys.values()])
 
     def by_index(self, name: str, value: IndexValue) -> Objects:
         """The objects under a value of the index; of a `compound` one, a tuple of its parts."""

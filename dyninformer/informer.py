@@ -20,9 +20,11 @@ from dyninformer.delivery.stream import ChangedKeys, EventStream
 from dyninformer.discovery import Discovery
 from dyninformer.discovery.known import Known
 from dyninformer.errors import AuditError, NotKeptError, StoppedError
+from dyninformer.frames.selection import LiveOptions
+from dyninformer.gauges import InformerGauges, Statuses
 from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister, KeyRules
-from dyninformer.metrics import NO_METRICS, Metrics, contained
+from dyninformer.metrics.told import NO_METRICS, Metrics, begin, contained, end
 from dyninformer.moments.version import Versions, versions_of
 from dyninformer.options import (
     ALL_NAMESPACES,
@@ -31,8 +33,10 @@ from dyninformer.options import (
     ListOptions,
     ResourceOptions,
     Transform,
+    check_known,
     check_transform,
     checked_indexers,
+    spelled_out,
 )
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
@@ -45,7 +49,6 @@ from dyninformer.threads import (
     Bell,
     Deadline,
     Pause,
-    Sleeper,
     Waiting,
     in_forked_child,
     runs_for,
@@ -57,7 +60,7 @@ from dyninformer.watching.audit import AuditReport, ScopeAudit
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.client import Channel, Source
 from dyninformer.watching.crds import CrdWatch
-from dyninformer.watching.prober import Prober
+from dyninformer.watching.prober import KINDS, Prober
 from dyninformer.watching.reflector import Reflector
 from dyninformer.watching.states import Scope
 from dyninformer.watching.status import InformerState, InformerStatus, merged
@@ -118,19 +121,23 @@ class SharedIndexInformer(Writes[Object], Shown):
         self.options = checked("options", given, ResourceOptions, "ResourceOptions(...)").settled()
         self._owns_runtime = runtime is None
         self._runtime = runtime or Runtime.connect(client, metrics=metrics)
+        gauges = InformerGauges()
+        metrics = begin(self._runtime.metrics, gvr, gauges.read)
         self._store = Cache(
             gvr,
             codec=Codec(compress=self.options.compress is not False),
             indexers=self.options.indexers,
             transform=self.options.transform,
             metadata_only=bool(self.options.metadata_only),
-            metrics=self._runtime.metrics,
+            shard=self.options.shard,
+            metrics=metrics,
         )
+        self._store.repacking.call_later = self._runtime.timers.call_later
         self._dispatcher = Dispatcher(
             self._store,
             owner=self._runtime.owner,
             timers=self._runtime.timers,
-            metrics=self._runtime.metrics,
+            metrics=metrics,
             resync=self.options.resync or 0.0,
             max_backlog=self.options.max_backlog or 0,
         )
@@ -146,6 +153,8 @@ class SharedIndexInformer(Writes[Object], Shown):
             self.options,
             self._store,
             self._runtime,
+            metrics=metrics,
+            gauges=gauges,
             tweak=tweak_list_options,
             on_synced=self._dispatcher.synced,
         )
@@ -179,6 +188,7 @@ class SharedIndexInformer(Writes[Object], Shown):
 
     # -- handlers ------------------------------------------------------------------------
 
+    @spelled_out(HandlerOptions)
     def add_event_handler(
         self, handler: object = None, **options: Unpack[HandlerOptions]
     ) -> Registration:
@@ -259,16 +269,9 @@ class SharedIndexInformer(Writes[Object], Shown):
         """
         return WorkQueue({self: keys}, workers=workers, retry=retry, name=name)
 
+    @spelled_out(LiveOptions)
     def live(
-        self,
-        columns: Columns | None = None,
-        *,
-        by: str | Sequence[str] | None = None,
-        selector: Selector | None = None,
-        field_selector: Selector | None = None,
-        sort_by: str | None = None,
-        rows: int = 50,
-        name: str | None = None,
+        self, columns: Columns | None = None, *, rows: int = 50, **options: Unpack[LiveOptions]
     ) -> LiveTable:
         """A table that follows the cluster in its place in a notebook: see `LiveTable`.
 
@@ -277,42 +280,21 @@ class SharedIndexInformer(Writes[Object], Shown):
         first with a minus; of more than ``rows`` the first are shown. A table of the same ``name``
         takes the place of the one before.
         """
-        made: LiveTable = import_module(_LIVE + ".table").live_table(
-            self,
-            columns,
-            by=by,
-            selector=selector,
-            field_selector=field_selector,
-            sort_by=sort_by,
-            rows=rows,
-            name=name,
-        )
+        check_known("a live table", options, ["rows", *LiveOptions.__annotations__])
+        made: LiveTable = import_module(_LIVE + ".table").live_table(self, columns, rows, options)
         return made
 
+    @spelled_out(LiveOptions)
     def live_widget(
-        self,
-        columns: Columns | None = None,
-        *,
-        by: str | Sequence[str] | None = None,
-        selector: Selector | None = None,
-        field_selector: Selector | None = None,
-        sort_by: str | None = None,
-        rows: int = 15,
-        name: str | None = None,
+        self, columns: Columns | None = None, *, rows: int = 15, **options: Unpack[LiveOptions]
     ) -> LiveWidget:
         """The same to scroll, sort and filter, however many objects there are: see `LiveWidget`.
 
         So many ``rows`` are seen at a time. Needs the extra ``widget``.
         """
+        check_known("a live widget", options, ["rows", *LiveOptions.__annotations__])
         made: LiveWidget = import_module(_LIVE + ".widget").live_widget(
-            self,
-            columns,
-            by=by,
-            selector=selector,
-            field_selector=field_selector,
-            sort_by=sort_by,
-            rows=rows,
-            name=name,
+            self, columns, rows, options
         )
         return made
 
@@ -398,15 +380,24 @@ class SharedIndexInformer(Writes[Object], Shown):
 
     def signal_stop(self) -> None:
         """Have everything stop, and wait for nothing. Idempotent, also after an interrupt."""
-        runtime = self._runtime if self._owns_runtime else None
-        _signal_stop(self._reflectors, self._dispatcher, runtime)
+        self._reflectors.signal_stop()
+        self._dispatcher.stop()
+        end(self._reflectors.metrics)
+        if self._owns_runtime:
+            self._runtime.close()
 
-    def end(self) -> Callable[[], None]:
-        """What stops it together with what its factory shares, and does not hold it.
+    def let_go(self) -> None:
+        """Tell that all that is held is gone, since nobody watches it any more, and end with that.
 
-        As `signal_stop` it waits for nothing. Not for import.
+        What was queued before is told first. After the reflectors have ended. Not for import.
         """
-        return partial(_signal_stop, self._reflectors, self._dispatcher, self._runtime)
+        for scope in self.options.scopes:
+            self._store.clear(scope)
+        self._dispatcher.finish()
+
+    def ending(self) -> Ending:
+        """What stops it together with what its factory shares. Not for import."""
+        return Ending(self._reflectors, self._dispatcher, self._runtime, self._store, self._history)
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After `signal_stop`: the names of what still runs when the time is over."""
@@ -434,21 +425,26 @@ class SharedIndexInformer(Writes[Object], Shown):
         return waited(self.until_synced(timeout))
 
     def until_synced(
-        self, timeout: float | None, *, unless: Callable[[InformerStatus], bool] | None = None
+        self, timeout: float | None, *, unless: Callable[[int], bool] | None = None
     ) -> Waiting[bool]:
         """`wait_synced`, for a thread or a loop to carry out. Not for import.
 
-        It is over, too, as soon as the status is one that ``unless`` is true of.
+        It is over, too, as soon as ``unless`` is true of the status's ``lasting``.
         """
         reflectors = self._reflectors
 
         def is_over() -> bool:
             if reflectors.synced or reflectors.stopped:
                 return True
-            return unless is not None and unless(reflectors.status())
+            return unless is not None and unless(reflectors.lasting)
 
         yield reflectors.pause(is_over, Deadline(timeout))
         return reflectors.synced
+
+    @property
+    def lasting(self) -> int:
+        """`InformerStatus.lasting`. Not for import."""
+        return self._reflectors.lasting
 
     def last_sync_resource_version(self) -> str:
         """The newest version seen; of several namespaces the lowest, "" until all are synced."""
@@ -467,6 +463,16 @@ class SharedIndexInformer(Writes[Object], Shown):
     def runtime(self) -> Runtime:
         """What it shares with the other informers of its factory. Not for import."""
         return self._runtime
+
+    @property
+    def metrics(self) -> Metrics:
+        """What is told of it; it ends with it. Not for import."""
+        return self._reflectors.metrics
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """What tells its handlers and streams. Not for import."""
+        return self._dispatcher
 
     @property
     def reflectors(self) -> Reflectors:
@@ -492,10 +498,10 @@ class SharedIndexInformer(Writes[Object], Shown):
         """Compare what is held with what the server has, and put right what differs (S36).
 
         A watch may leave out a change without any error, if a server or what is before it has
-        lost one. This lists the collection, metadata only, gives what differs time to be told,
-        and then asks for those objects again: what is still different is told to the handlers as
-        the change that it is, logged and counted. ``audit=3600`` in `ResourceOptions` does it
-        every hour.
+        lost one. This lists the collection (metadata only, unless there is a transform, which
+        looks at all of it), gives what differs time to be told, and then reads those objects
+        again: what is still different is told to the handlers as the change that it is, logged
+        and counted. ``audit=3600`` in `ResourceOptions` does it every hour.
 
         AuditError says why it cannot be compared: no right to list it, not synced, not there.
         """
@@ -577,9 +583,10 @@ class SharedIndexInformer(Writes[Object], Shown):
         """Wait until the cache is known to be as the server had it ``max_age`` s ago, or since.
 
         Both count from the call: with 0 the cache then has all that was written before it.
-        What the watch has brought lately is enough; else the server is asked, by a list of one
-        object and a watch of a second or so. StaleCacheError says since when nothing is known, and
-        why. ``status().fresh_as_of`` tells the same without waiting, and without asking.
+        What the watch has brought 2 s after that moment, or later, is enough; else the server is
+        asked, by a list of one object and a watch of a second or so. StaleCacheError says since
+        when nothing is known, and why. ``status().fresh_as_of`` says without asking, and so less
+        certainly, since when the cache is as the server has it.
         """
         waited(self.until_fresh(max_age, timeout))
 
@@ -609,11 +616,41 @@ def _add_indexers(
     store.add_indexers(checked_indexers(indexers))
 
 
-def _signal_stop(reflectors: Reflectors, dispatcher: Dispatcher, runtime: Runtime | None) -> None:
-    reflectors.signal_stop()
-    dispatcher.stop()
-    if runtime is not None:
-        runtime.close()
+class Ending:
+    """How to end an informer that is its factory's only one, without holding it. Not for import."""
+
+    def __init__(
+        self,
+        reflectors: Reflectors,
+        dispatcher: Dispatcher,
+        runtime: Runtime,
+        store: Cache,
+        history: VersionHistory | None,
+    ) -> None:
+        self._reflectors = reflectors
+        self._dispatcher = dispatcher
+        self._runtime = runtime
+        self._store = store
+        self._history = history
+
+    def signal(self) -> None:
+        """Have everything stop, and wait for nothing. Idempotent."""
+        self._reflectors.signal_stop()
+        self._dispatcher.stop()
+        end(self._reflectors.metrics)
+        self._runtime.close()
+
+    def let_go(self) -> None:
+        """Where nobody can read it any more: wait until it is not written, and free what it holds.
+
+        Its parts hold each other, so that all of it would stay until the garbage collector looks
+        at what is old, which may be never: it counts objects, and these are bytes.
+        """
+        self._reflectors.wait_stopped(None)
+        if self._history is not None:
+            with self._store.lock:
+                self._history.forget()
+        self._store.let_go()
 
 
 def _noting(history: VersionHistory, publish: Callable[[Deltas], None]) -> Callable[[Deltas], None]:
@@ -669,9 +706,14 @@ class Reflectors:
         store: Cache,
         runtime: Runtime,
         *,
+        metrics: Metrics,
+        gauges: InformerGauges,
         tweak: Tweak | None,
         on_synced: Callable[[], None],
     ) -> None:
+        self.metrics = metrics
+        """What is told of the informer, and ends with it."""
+        self._gauges = gauges
         self._gvr = gvr
         self._options = options
         self._store = store
@@ -697,6 +739,7 @@ class Reflectors:
         """For good."""
         self.synced = False
         """All hold a whole state; never false again."""
+        self._known_synced = 0  # so many of the first do
         in_forked_child(self, "_lock", "_changed", stopped=True)
 
     def start(self) -> None:
@@ -709,8 +752,9 @@ class Reflectors:
             if self.started:
                 return
             if not self._reflectors:
-                self._runtime.metrics.gauge("synced", self._gvr, 0)
+                self.metrics.gauge("synced", self._gvr, 0)
                 self._reflectors = self._make()
+                self._gauges.start(self._store, self.statuses)
             for each in self._reflectors:
                 each.start()
             if self._next_audit is None:
@@ -749,9 +793,10 @@ class Reflectors:
         """Until a condition that depends on their state is met."""
         return Pause(self._changed, condition, deadline)
 
-    def wake(self, sleeper: Sleeper) -> None:
-        """Wake it when their state changes the next time, or one of them hears something."""
-        self._changed.add(sleeper)
+    @property
+    def bell(self) -> Bell:
+        """Rings when their state changes, or one of them hears something."""
+        return self._changed
 
     def last_version(self, namespace: str | None = None) -> str:
         """The newest version that was seen of a namespace, "" before its first state is held.
@@ -788,30 +833,56 @@ class Reflectors:
         if not reflectors:
             state = InformerState.STOPPED if self.stopped else InformerState.WAITING
             return InformerStatus(state=state, objects=len(self._store))
-        found = merged([each.status() for each in reflectors], len(self._store))
-        return replace(found, audited=self._audited)
+        found = merged(self.statuses(), len(self._store))
+        asked = self._store.asked
+        return replace(
+            found,
+            audited=self._audited,
+            asked_indexes=asked.names,
+            asked_index_bytes=asked.size,
+        )
+
+    @property
+    def lasting(self) -> int:
+        """`InformerStatus.lasting`, which is asked after each change of any of a thousand."""
+        unsynced = [each for each in self._reflectors[self._known_synced :] if not each.synced]
+        return max((each.lasting for each in unsynced or self._reflectors), default=0)
+
+    def statuses(self) -> Statuses:
+        """The state of each; none before the start."""
+        return [each.status() for each in self._reflectors]
 
     # -- audits ----------------------------------------------------------------------------
 
     def audit(self, deadline: Deadline) -> AuditReport:
         """See `SharedIndexInformer.audit`."""
         self._check_auditable()
-        began, metrics = time.monotonic(), self._runtime.metrics
+        began, metrics = time.monotonic(), self.metrics
         channel = self._runtime.source.channel()
+        audits: list[ScopeAudit] = []
         try:
             with self._lock:
                 self._audits.add(channel)
             if self.stopped:
                 raise StoppedError(f"cannot audit {self._gvr}: the informer has stopped")
-            audits = [self._audit_scope(each, channel, deadline) for each in self._reflectors]
+            for each in self._reflectors:
+                audits.append(self._audit_scope(each, channel, deadline))  # noqa: PERF401 - the next may raise
         except AuditError:
             metrics.count("audits", self._gvr, result="failed")
             raise
+        else:
+            self._audited = datetime.now(UTC)
         finally:
             with self._lock:
                 self._audits.discard(channel)
             channel.close()
-        self._audited = datetime.now(UTC)
+            # Also where one namespace could not be audited: what others had was put right.
+            report = self._report_of(audits, time.monotonic() - began)
+        metrics.count("audits", self._gvr, result="different" if report.differs else "equal")
+        return report
+
+    def _report_of(self, audits: Sequence[ScopeAudit], seconds: float) -> AuditReport:
+        """What was found, logged and counted."""
         repaired = {key: kind for each in audits for key, kind in each.repaired.items()}
         report = AuditReport(
             gvr=self._gvr,
@@ -821,9 +892,10 @@ class Reflectors:
             deleted=[key for key, kind in repaired.items() if kind == "DELETED"],
             added=[key for key, kind in repaired.items() if kind == "ADDED"],
             unresolved=[key for each in audits for key in each.different],
-            seconds=time.monotonic() - began,
+            seconds=seconds,
         )
-        metrics.count("audits", self._gvr, result="different" if report.differs else "equal")
+        if report.unresolved:
+            self.metrics.count("audit_unresolved", self._gvr, len(report.unresolved))
         if report.differs:
             _logger.warning("audit: %s", report)
         return report
@@ -840,7 +912,7 @@ class Reflectors:
             bell=self._changed,
             stopped=lambda: self.stopped,
             after=self._asked_last.get(namespace, ""),
-            metrics=self._runtime.metrics,
+            metrics=self.metrics,
         )
         audit.run()
         if audit.sampled:
@@ -887,15 +959,21 @@ class Reflectors:
             self._schedule_audit()
 
     def is_fresh(self, since: float) -> bool:
-        """What is held was known to be as the server has it, at a moment `since_boot` or later."""
-        found = [each.fresh_as_of for each in self._reflectors]
-        return bool(found) and all(as_of is not None and as_of >= since for as_of in found)
+        """What is held certainly has all that had been written by that moment `since_boot`."""
+        reflectors = self._reflectors
+        return bool(reflectors) and all(each.has_all_of(since) for each in reflectors)
+
+    @property
+    def age(self) -> float | None:
+        """For how many seconds nothing certain is known of one of them; None if nothing ever."""
+        ages = [each.age for each in self._reflectors]
+        known = [each for each in ages if each is not None]
+        return max(known) if known and len(known) == len(ages) else None
 
     def ask_if_fresh(self, since: float) -> None:
         """Have the server asked for all that is not known to be so; wait for nothing."""
         for each in self._reflectors:
-            as_of = each.fresh_as_of
-            if as_of is None or as_of < since:
+            if not each.has_all_of(since):
                 each.ask_if_fresh()
 
     @property
@@ -939,6 +1017,7 @@ class Reflectors:
                 page_size=asked.limit,
                 metadata_only=bool(self._options.metadata_only),
                 watch_list=self._options.watch_list is not False,
+                shard=self._options.shard,
             ),
             self._runtime.source.channel(),
             self._store,
@@ -949,18 +1028,24 @@ class Reflectors:
             questions=self._runtime.questions,
             on_answered=self._changed.ring,
             prober=self._runtime.prober,
-            metrics=self._runtime.metrics,
+            metrics=self.metrics,
         )
 
     def _look_at_status(self) -> None:
         """On a reflector's thread, after each step that changed its status."""
-        synced = not self.synced and all(each.synced for each in self._reflectors)
+        reflectors, known = self._reflectors, self._known_synced
+        # Of a thousand, each is looked at once, and not by each of the others. None is ever
+        # unsynced again; where two threads look, the lower number costs another look.
+        while known < len(reflectors) and reflectors[known].synced:
+            known += 1
+        self._known_synced = known
+        synced = not self.synced and known == len(reflectors)
         if synced:
             self.synced = True
         self._changed.ring()
         if synced:  # after the informer itself: no handler is synced before it
             self._on_synced()
-            self._runtime.metrics.gauge("synced", self._gvr, 1)
+            self.metrics.gauge("synced", self._gvr, 1)
 
     def _tell_failure(self, error: Exception) -> None:
         if self._on_watch_error is not None:
@@ -981,8 +1066,10 @@ class Runtime:
         self.timers = Timers(self.owner)
         self.audits = Timers(self.owner, "dyninformer audits")
         self.questions = BackgroundThreads(f"dyninformer questions to {source.host}", _MOST_ASKING)
-        """Threads that ask whether caches are fresh, and the server is there."""
-        self.prober = Prober(source.channel(), self.questions, owner=self.owner)
+        """Threads that ask whether caches are fresh."""
+        self.probes = BackgroundThreads(f"dyninformer probes of {source.host}", KINDS)
+        """Threads that ask whether the server is there: however many questions it owes answers."""
+        self.prober = Prober(source.channel(), self.probes, owner=self.owner)
         self.crds = CrdWatch(source, owner=self.owner, prober=self.prober)
         self.discovery = Discovery(source)
 
@@ -1007,6 +1094,7 @@ class Runtime:
         self.crds.stop()
         self.prober.stop()
         self.questions.close()
+        self.probes.close()
         self.source.close()
 
     def wait_closed(self, timeout: float | None = None) -> Names:
@@ -1019,9 +1107,11 @@ class Runtime:
             "dyninformer prober": self.prober.join,
         }
         left = [name for name, join in ends.items() if not join(deadline.left)]
-        self.questions.join(deadline.left)  # what they wait for has been ended
+        for threads in (self.questions, self.probes):
+            threads.join(deadline.left)  # what they wait for has been ended
         # A connect ends in a moment; a name lookup or a plugin may take any time, so that it is
         # named, and not waited for.
         grace = _GRACE if deadline.left is None else min(_GRACE, deadline.left)
         self.source.join(grace)
-        return left + self.questions.under_way() + self.source.under_way()
+        asking = self.questions.under_way() + self.probes.under_way()
+        return left + asking + self.source.under_way()

@@ -6,24 +6,25 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, Unpack, overload
 
 from dyninformer.checked import check_function, checked_name, checked_text, wrong
 from dyninformer.discovery.known import Known
 from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError
 from dyninformer.frames.selection import (
+    EVERYTHING,
     Choice,
-    Labels,
+    Index,
     Rows,
-    Several,
+    SelectOptions,
     Table,
     stream_schema,
     tabled,
 )
-from dyninformer.options import ALL_NAMESPACES, IndexValue
+from dyninformer.options import ALL_NAMESPACES, IndexValue, spelled_out
 from dyninformer.shown import Shown
-from dyninformer.store.snapshot import ByNamespace, Columns, Selector, View, matching
-from dyninformer.store.store import Store
+from dyninformer.store.snapshot import ByNamespace, Columns, Selector, View
+from dyninformer.store.store import EntriesByKey, Store
 from dyninformer.threads import Bell, Deadline, Pause, Waiting, in_forked_child, spawn
 from dyninformer.types import Names, Object, Objects
 from dyninformer.watching.status import InformerState, InformerStatus
@@ -40,9 +41,6 @@ Askers: TypeAlias = list[Callable[[bool | None], None]]
 
 _FIRST_AGAIN: Final = 1.0  # seconds until a server that could not say is asked again; doubled...
 _LONGEST_AGAIN: Final = 30.0  # ...up to this
-Index: TypeAlias = tuple[str, IndexValue]
-"""The name of an index, and what to look up in it."""
-
 
 _HOW: Final = "get({name!r}, namespace) or get('namespace/{name}'); find({name!r}) looks in all"
 
@@ -332,10 +330,11 @@ class GenericLister(Shown):
 
         Selectors are kubectl's: ``"app=shop,tier in (web,api)"``,
         ``"spec.issuerRef.name=ca"``; a dict means equality. They are evaluated here, so
-        any field can be selected on. For large caches prefer iteration: it decodes one
-        object at a time.
+        any field can be selected on. What is selected comes in no order. A label or a plain field
+        that is asked for repeatedly gets an index of its own (S43). For large caches prefer
+        iteration: it decodes one object at a time.
         """
-        return matching(self._view(None), selector, field_selector)
+        return self._selected(selector, field_selector, None)
 
     def by_index(self, index: str, value: IndexValue, *, shared: bool = False) -> Objects:
         """The objects that an index has under ``value``, as they were at one moment.
@@ -354,17 +353,13 @@ class GenericLister(Shown):
             self._look_whether_synced()
         return self._store.keys()
 
+    @spelled_out(SelectOptions)
     def select(
         self,
         columns: Columns | None = None,
         *,
-        selector: Selector | None = None,
-        field_selector: Selector | None = None,
-        index: Index | None = None,
         namespace: str | None = None,
-        sort_by: Several | None = None,
-        labels: Labels | None = None,
-        quantity: Several | None = None,
+        **options: Unpack[SelectOptions],
     ) -> Rows:
         """One row per object: its namespace, its name, and what each path finds in it.
 
@@ -378,20 +373,15 @@ class GenericLister(Shown):
         a minus for the greatest first; what has no value comes last. ``labels`` become columns;
         of the columns that ``quantity`` names, ``"500m"`` and ``"1Gi"`` become numbers.
         """
-        choice = Choice(columns, selector, field_selector, sort_by, labels, quantity)
-        return self._table(choice, namespace, index).rows()
+        return self._table(Choice.of(columns, **options), namespace).rows()
 
+    @spelled_out(SelectOptions)
     def to_frame(
         self,
         columns: Columns | None = None,
         *,
-        selector: Selector | None = None,
-        field_selector: Selector | None = None,
-        index: Index | None = None,
         namespace: str | None = None,
-        sort_by: Several | None = None,
-        labels: Labels | None = None,
-        quantity: Several | None = None,
+        **options: Unpack[SelectOptions],
     ) -> pandas.DataFrame:
         """`select` as a pandas DataFrame, whose index is the key; needs the extra ``notebook``.
 
@@ -399,8 +389,7 @@ class GenericLister(Shown):
         parsed, whole numbers may be null, a value of another type is. Where nothing is declared,
         as for what is built in, all values of the column decide.
         """
-        choice = Choice(columns, selector, field_selector, sort_by, labels, quantity)
-        return self._table(choice, namespace, index).frame()
+        return self._table(Choice.of(columns, **options), namespace).frame()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table of `select`, without columns, as an Arrow stream: a new one at each call.
@@ -409,7 +398,7 @@ class GenericLister(Shown):
         ask for it. Needs nanoarrow, of the extra ``arrow``.
         """
         del requested_schema  # a request, which need not be met
-        return self._table(Choice(), None, None).stream()
+        return self._table(EVERYTHING, None).stream()
 
     def __arrow_c_schema__(self) -> object:
         """The schema of that stream: readers that ask for it need not convert what is held."""
@@ -470,23 +459,25 @@ class GenericLister(Shown):
             return [shared_of(key, entry) for key, entry in entries]
         return self._store.codec.decode_all([entry for _, entry in entries])
 
+    def _selected(
+        self, selector: Selector | None, field_selector: Selector | None, namespace: str | None
+    ) -> Objects:
+        if self._fresh:
+            self._look_whether_synced()
+        return self._store.selected(selector, field_selector, namespace)
+
     def _view(self, namespace: str | None) -> View:
         if self._fresh:
             self._look_whether_synced()
         return self._store.view(namespace)
 
-    def _table(self, choice: Choice, namespace: str | None, index: Index | None) -> Table:
+    def _table(self, choice: Choice, namespace: str | None) -> Table:
         if namespace is not None:
             checked_name("namespace", namespace, "a name, or None")
-        if index is None:
-            return tabled(self._view(namespace), self._known, choice)
         if self._fresh:
             self._look_whether_synced()
-        name, value = _checked_index(index)
-        found: ByNamespace = {}
-        for key, entry in self._store.by_index(name, value, namespace):
-            found.setdefault(key.rpartition("/")[0], {})[key] = entry
-        return tabled(View(self._store.gvr, self._store.codec, found), self._known, choice)
+        view, entries = chosen_of(self._store, choice, namespace)
+        return tabled(view, self._known, choice, entries)
 
     def _own_status(self) -> InformerStatus:
         """Of a lister that stands alone."""
@@ -508,14 +499,19 @@ class GenericLister(Shown):
 
     def _look_whether_synced(self) -> None:
         """Warn once if the first read comes too early; afterwards reads do not look again."""
-        self._fresh = False
-        if not self._synced():
-            warnings.warn(
-                f"{self._store.gvr} is read before its first sync, so objects may be missing; "
-                "factory.sync() waits for it",
-                NotSyncedWarning,
-                stacklevel=4,
-            )
+        early = self.early()
+        if early:
+            warnings.warn(early, NotSyncedWarning, stacklevel=4)
+
+    def early(self) -> str:
+        """What to warn of if this is the first read, and comes too early. Not for import."""
+        first, self._fresh = self._fresh, False
+        if not first or self._synced():
+            return ""
+        return (
+            f"{self._store.gvr} is read before its first sync, so objects may be missing; "
+            "factory.sync() waits for it"
+        )
 
 
 class GenericNamespaceLister(Shown):
@@ -532,11 +528,8 @@ class GenericNamespaceLister(Shown):
     """
 
     def __init__(self, lister: GenericLister, namespace: str) -> None:
-        checked_name("namespace", namespace)
-        if "/" in namespace:
-            raise ValueError(f"{namespace!r} is no namespace: expected a name like 'kube-system'")
         self._lister = lister
-        self._namespace = namespace
+        self._namespace = one_namespace(namespace)
 
     @property
     def lister(self) -> GenericLister:
@@ -552,7 +545,8 @@ class GenericNamespaceLister(Shown):
         self, selector: Selector | None = None, *, field_selector: Selector | None = None
     ) -> Objects:
         """The namespace's objects, or those that the selectors match, at one moment."""
-        return matching(self._view(), selector, field_selector)
+        selected = self._lister._selected  # noqa: SLF001 - two halves of one thing
+        return selected(selector, field_selector, self._namespace)
 
     @overload
     def get(self, name: str, *, shared: bool = False) -> Object: ...
@@ -577,40 +571,22 @@ class GenericNamespaceLister(Shown):
         """The keys of the namespace's objects, ``namespace/name`` each."""
         return self._view().keys()
 
-    def select(
-        self,
-        columns: Columns | None = None,
-        *,
-        selector: Selector | None = None,
-        field_selector: Selector | None = None,
-        index: Index | None = None,
-        sort_by: Several | None = None,
-        labels: Labels | None = None,
-        quantity: Several | None = None,
-    ) -> Rows:
+    @spelled_out(SelectOptions)
+    def select(self, columns: Columns | None = None, **options: Unpack[SelectOptions]) -> Rows:
         """`GenericLister.select`, of this namespace."""
-        choice = Choice(columns, selector, field_selector, sort_by, labels, quantity)
-        return self._table(choice, index).rows()
+        return self._table(Choice.of(columns, **options)).rows()
 
+    @spelled_out(SelectOptions)
     def to_frame(
-        self,
-        columns: Columns | None = None,
-        *,
-        selector: Selector | None = None,
-        field_selector: Selector | None = None,
-        index: Index | None = None,
-        sort_by: Several | None = None,
-        labels: Labels | None = None,
-        quantity: Several | None = None,
+        self, columns: Columns | None = None, **options: Unpack[SelectOptions]
     ) -> pandas.DataFrame:
         """`GenericLister.to_frame`, of this namespace."""
-        choice = Choice(columns, selector, field_selector, sort_by, labels, quantity)
-        return self._table(choice, index).frame()
+        return self._table(Choice.of(columns, **options)).frame()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """`GenericLister`'s, of this namespace."""
         del requested_schema
-        return self._table(Choice(), None).stream()
+        return self._table(EVERYTHING).stream()
 
     def __arrow_c_schema__(self) -> object:
         """`GenericLister`'s."""
@@ -638,12 +614,39 @@ class GenericNamespaceLister(Shown):
     def _view(self) -> View:
         return self._lister._view(self._namespace)  # noqa: SLF001 - two halves of one thing
 
-    def _table(self, choice: Choice, index: Index | None) -> Table:
-        table = self._lister._table  # noqa: SLF001 - two halves of one thing
-        return table(choice, self._namespace, index)
+    def _table(self, choice: Choice) -> Table:
+        return self._lister._table(choice, self._namespace)  # noqa: SLF001 - two halves of one thing
+
+
+def one_namespace(given: str) -> str:
+    """The name of one, checked. Not for import."""
+    name = checked_name("namespace", given)
+    if "/" in name:
+        raise ValueError(f"{name!r} is no namespace: expected a name like 'kube-system'")
+    return name
+
+
+def chosen_of(
+    store: Store, choice: Choice, namespace: str | None
+) -> tuple[View, EntriesByKey | None]:
+    """What a table is made of: objects, and which of them are chosen, where an index told that.
+
+    Not for import.
+    """
+    if choice.index is None:
+        if not (choice.selector or choice.field_selector):
+            return store.view(namespace), None
+        chosen = store.selected_entries(choice.selector, choice.field_selector, namespace)
+        return store.first(1, namespace), chosen
+    name, value = _checked_index(choice.index)
+    found: ByNamespace = {}
+    for key, entry in store.by_index(name, value, namespace):
+        found.setdefault(key.rpartition("/")[0], {})[key] = entry
+    return View(store.gvr, store.codec, found), None
 
 
 def _checked_index(given: object) -> Index:
+    """What was given, if it names an index and what to look up in it."""
     give = "the name of an index and a value, such as ('by-node', 'worker-1')"
     if not isinstance(given, tuple) or len(given) != 2:
         raise wrong("index", given, give)

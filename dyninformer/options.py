@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from typing import Any, Final, TypedDict
+from functools import cached_property
+from typing import Any, Final, TypedDict, TypeVar
 
 from dyninformer.checked import (
     check_function,
@@ -17,6 +19,7 @@ from dyninformer.checked import (
     wrong,
 )
 from dyninformer.resource import DNS_LABEL
+from dyninformer.shard import Part, Shard, Shards
 from dyninformer.types import Object
 
 IndexFunction = str | Callable[[Object], Iterable[str]]
@@ -47,6 +50,7 @@ class Drop:
 DROP: Final = Drop()
 
 Transform = Callable[[Object], "Object | Drop"]
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class ListOptions:
@@ -269,6 +273,8 @@ class ResourceOptionsDict(TypedDict, total=False):
     history: int | History | None
     """The versions to keep of each object, for ``informer.history("prod/shop")``: a number, or a
     `History`, which has limits of bytes and seconds, too; 0 is none."""
+    shard: Part | None
+    """Only this part of the collection, by the uids of its objects: ``Shard(2, 5)``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,6 +317,8 @@ class ResourceOptions:
     history: int | History | None = None
     """The versions to keep of each object, for ``informer.history("prod/shop")``: a number, or a
     `History`, which has limits of bytes and seconds, too; 0 is none."""
+    shard: Part | None = None
+    """Only this part of the collection, by the uids of its objects: ``Shard(2, 5)``."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "namespaces", checked_namespaces(self.namespaces))
@@ -331,6 +339,8 @@ class ResourceOptions:
             if (flag := getattr(self, name)) is not None:
                 checked_flag(name, flag)
         check_transform(self.transform)
+        if self.shard is not None and not isinstance(self.shard, Shard | Shards):
+            raise wrong("shard", self.shard, "a Shard(index, count)")
         object.__setattr__(self, "indexers", checked_indexers(self.indexers))
 
     @property
@@ -345,6 +355,8 @@ class ResourceOptions:
 
     def over(self, defaults: ResourceOptions) -> ResourceOptions:
         """These options, with the defaults for those that are not given."""
+        if self == _NOT_GIVEN:
+            return defaults  # one for a thousand informers
         said = {
             each.name: value
             for each in fields(self)
@@ -357,10 +369,16 @@ class ResourceOptions:
 
         So an option that is left out equals one that is given with the same meaning.
         """
+        return self._settled
+
+    @cached_property
+    def _settled(self) -> ResourceOptions:
         return self.over(_MEANT)
 
     def conflicts(self, used: ResourceOptions) -> list[str]:
         """The options that differ from those in ``used``, as ``name: now ..., before ...``."""
+        if self == _NOT_GIVEN:
+            return []
         found, settled = [], used.settled()
         for each in fields(self):
             asked, had = getattr(self, each.name), getattr(settled, each.name)
@@ -371,6 +389,7 @@ class ResourceOptions:
         return found
 
 
+_NOT_GIVEN: Final = ResourceOptions()
 _MEANT: Final = ResourceOptions(
     namespaces=ALL_NAMESPACES,
     label_selector="",
@@ -389,6 +408,8 @@ _MEANT: Final = ResourceOptions(
 
 def options_from(given: Mapping[str, Any]) -> ResourceOptions:
     """The options that were given by name; TypeError names one that does not exist."""
+    if not given:
+        return _NOT_GIVEN
     check_known("a resource", given, [each.name for each in fields(ResourceOptions)])
     return ResourceOptions(**given)
 
@@ -401,3 +422,31 @@ def check_known(what: str, given: Iterable[str], known: Iterable[str]) -> None:
             near = get_close_matches(name, names, n=1)
             meant = f"; did you mean {near[0]}?" if near else ""
             raise TypeError(f"no option {name!r}: {what} has {', '.join(names)}{meant}")
+
+
+def spelled_out(options: type) -> Callable[[F], F]:
+    """Have Python itself know each option of a TypedDict that a function takes as ``**options``.
+
+    Type checkers and editors do by ``Unpack``; ``help()``, and the Tab key in notebooks, ask for
+    the signature.
+    """
+
+    def spell(function: F) -> F:
+        signature = inspect.signature(function)
+        *before, last = signature.parameters.values()
+        if last.kind is not inspect.Parameter.VAR_KEYWORD:
+            raise TypeError(f"{function!r} takes no **options")
+        spelled = [_parameter(name, each) for name, each in options.__annotations__.items()]
+        known = signature.replace(parameters=[*before, *spelled])
+        function.__signature__ = known  # type: ignore[attr-defined] # inspect asks for it
+        return function
+
+    return spell
+
+
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    """What is not given is None where the type has that, and else off."""
+    text: str = annotation.__forward_arg__
+    default = None if text.endswith("| None") else False
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=text)

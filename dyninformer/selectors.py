@@ -33,7 +33,11 @@ class LabelRequirement:
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels meet it; a label that is not there meets notin and !."""
         found: object = labels.get(self.key)
-        value = found if isinstance(found, str) else None  # a malformed object has anything there
+        # A malformed object has anything there.
+        return self.is_met_by(found if isinstance(found, str) else None)
+
+    def is_met_by(self, value: str | None) -> bool:
+        """Whether this value of the label meets it; None is a label that is not there."""
         if self.operator == "in":
             return value in self.values
         if self.operator == "notin":

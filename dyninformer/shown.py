@@ -36,3 +36,18 @@ class Shown:
     def __rich__(self) -> Any:
         """What rich prints."""
         return import_module(_DISPLAY).renderable(self)
+
+
+class ShownCollection(Shown):
+    """It is shown, and a dict or a list as well: named before these among the bases.
+
+    IPython has text of its own for dicts and lists, which comes before that of the bundle, but
+    behind this. Not for import.
+    """
+
+    __slots__ = ()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython asks for as text: the page, unless it is within something else."""
+        outermost = len(printer.stack) == 1 and not cycle
+        printer.text(self._repr_mimebundle_()["text/plain"] if outermost else repr(self))

@@ -1,6 +1,7 @@
 """Threads, waits and deadlines that an interrupt or a fork leaves whole.
 
-- Waits that an interrupt ends, without leaving a lock taken (S23): `Bell`, `Flag`, `Deadline`.
+- Waits that an interrupt ends, without leaving a lock taken (S23): `Bell`, `Bells`, `Flag`,
+  `Deadline`.
 - Waits that are described, for a thread or an event loop to carry out: `Waiting`, `waited`.
 - Threads that know whose code they run, so that stopping never waits for itself (S11):
   `OwnThread`, `spawn`, `runs_for`.
@@ -13,13 +14,15 @@ from __future__ import annotations
 import logging
 import math
 import os
+import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary, WeakSet
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from dyninformer.checked import wrong
 
@@ -99,16 +102,52 @@ class Deadline:
         return self._until is not None and time.monotonic() >= self._until
 
 
+class EndedByWith:
+    """It ends with its ``with`` block, as `_end_with_block` does it. Not for import."""
+
+    __slots__ = ()
+
+    def _end_with_block(self) -> object:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end_with_block()
+
+
+class ClosedByWith(EndedByWith):
+    """Its ``close`` is called at the end of a ``with`` block. Not for import."""
+
+    __slots__ = ()
+
+    def close(self) -> object:
+        """End it."""
+        raise NotImplementedError
+
+    def _end_with_block(self) -> object:
+        return self.close()
+
+
 def since_boot() -> float:
     """Seconds that have passed since some moment, those of a machine that slept too.
 
-    The monotonic clock of Linux stands still while a laptop sleeps; where there is no other one,
-    as on Windows and macOS, it is all there is.
+    The monotonic clocks of Linux and macOS stand still while a laptop sleeps, so it is another one
+    there. Where there is none, as on Windows, the monotonic clock is all there is.
     """
     return time.clock_gettime(_BOOT_CLOCK) if _BOOT_CLOCK is not None else time.monotonic()
 
 
+# macOS: time.monotonic stands still in sleep there, this one goes on (mach_continuous_time).
 _BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+if _BOOT_CLOCK is None and sys.platform == "darwin":
+    _BOOT_CLOCK = time.CLOCK_MONOTONIC_RAW
 
 
 class Sleeper(Protocol):
@@ -122,12 +161,13 @@ class Bell:
     """Wakes every thread that waits for a condition to become true. Any thread may call it.
 
     It has no lock, so a finalizer or a signal handler may ring at any point, and the thread
-    that rings may hold any lock: a deque's append, popleft and remove are one step each.
+    that rings may hold any lock: a list's append, pop and remove are one step each. An empty deque
+    would take ten times as much memory, and few bells have more than one sleeper.
     Not for import.
     """
 
     def __init__(self) -> None:
-        self._sleepers: deque[Sleeper] = deque()
+        self._sleepers: list[Sleeper] = []
 
     def add(self, sleeper: Sleeper) -> None:
         """Have it woken by the next ring, once. It must look at its condition after this."""
@@ -142,7 +182,7 @@ class Bell:
         """Have all that wait look again."""
         for _ in range(len(self._sleepers)):  # a thread that comes later looks again by itself
             try:
-                sleeper = self._sleepers.popleft()
+                sleeper = self._sleepers.pop(0)
             except IndexError:
                 return  # another thread rings, and wakes the rest
             sleeper.release()
@@ -153,7 +193,7 @@ class Bell:
         That one must either do what it was woken for, or ring again.
         """
         with suppress(IndexError):  # nobody waits
-            self._sleepers.popleft().release()
+            self._sleepers.pop(0).release()
 
     def wait_for(self, condition: Callable[[], bool], timeout: float | None = None) -> bool:
         """Wait until the condition is true, as it is looked at after each ring.
@@ -174,6 +214,47 @@ class Bell:
             finally:
                 self.discard(sleeper)
         return True
+
+
+class Bells(Bell):
+    """Several bells to wait at as one, for a single waiter. Nobody rings it itself.
+
+    Which they are is asked anew at each wait, and each is waited at before the next one is asked
+    for: where the first rings whenever others come, none of those is missed. Not for import.
+    """
+
+    def __init__(self, bells: Callable[[], Iterable[Bell]]) -> None:
+        super().__init__()
+        self._bells = bells
+        self._at: list[tuple[Bell, Sleeper]] = []
+
+    def add(self, sleeper: Sleeper) -> None:
+        """Have it woken by the next ring of any, once or more often if several ring at a time."""
+        self.discard(sleeper)  # where it was not woken the last time
+        woken = _WokenOnce(sleeper)
+        for bell in self._bells():
+            self._at.append((bell, woken))  # first: `discard` undoes what an interrupt leaves
+            bell.add(woken)
+
+    def discard(self, sleeper: Sleeper) -> None:
+        """Do not wake it, if it was not woken yet."""
+        del sleeper  # there is only the one
+        while self._at:
+            bell, woken = self._at[-1]
+            bell.discard(woken)
+            self._at.pop()
+
+
+class _WokenOnce:
+    """Stands for a lock that sleeps at several bells: a second release of it is nothing."""
+
+    def __init__(self, sleeper: Sleeper) -> None:
+        self._sleeper = sleeper
+
+    def release(self) -> None:
+        """Wake it."""
+        with suppress(RuntimeError):
+            self._sleeper.release()
 
 
 class Flag:
@@ -294,7 +375,8 @@ def is_interrupt(error: BaseException) -> bool:
 # it is made, how it stands in a child; nothing else in the package is run at a fork.
 
 
-class _InChild(NamedTuple):
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class _InChild:
     freed: tuple[str, ...]
     values: dict[str, Any]
     then: Callable[[Any], object] | None
@@ -303,6 +385,7 @@ class _InChild(NamedTuple):
 Locks: TypeAlias = list[threading.RLock]
 
 _registered: WeakKeyDictionary[object, _InChild] = WeakKeyDictionary()
+_usual: WeakValueDictionary[type, _InChild] = WeakValueDictionary()  # one for all of a class
 _crossing: WeakSet[threading.RLock] = WeakSet()  # held while a fork happens
 _crossing_lock = threading.RLock()  # guards _crossing; taken before those, to fork or to add one
 _taken: Locks = []
@@ -321,7 +404,9 @@ def in_forked_child(
     What a lock guards may be half changed in the child. Where one assignment or one call of C
     makes the change this does not matter; what may be torn, ``values`` replaces.
     """
-    _registered[thing] = _InChild(freed, values, then)
+    said = _InChild(freed, values, then)
+    usual = _usual.setdefault(type(thing), said)
+    _registered[thing] = usual if usual == said else said
 
 
 def lock_across_forks() -> threading.RLock:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -151,9 +150,9 @@ def _too_old(stale: Sequence[SharedIndexInformer], max_age: float) -> StaleCache
     for each in stale:
         found = status[each.gvr]
         known, ago = "never", ""
-        if found.fresh_as_of is not None:
-            age = datetime.now(UTC) - found.fresh_as_of
-            known, ago = "last", f" {age.total_seconds():.1f} s ago"
+        age = each.reflectors.age
+        if age is not None:
+            known, ago = "last", f" {age:.1f} s ago"
         state = "not started" if not each.is_started() else found.state
         why = found.reason or each.reflectors.doubt or f"it is {state}"
         lines.append(f"{each.gvr} was {known} known to be as the server has it{ago}: {why}")
@@ -308,6 +307,8 @@ class _Path:
             return str(error)
         if not values:
             return f"{path.expression} finds nothing"
+        if obj.get("kind") == "Secret":
+            return f"{path.expression} is another value, which is a Secret's and not shown"
         shown = ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
         return f"{path.expression} is {_shortened(shown)}"
 

@@ -317,7 +317,9 @@ def until_held(informer: SharedIndexInformer, write: Write, answer: Object) -> W
         yield from _until_gone(informer, write, answer)
         return
     held = informer.store.get_by_key(write.key) is not None
-    if not held and not _selected(*informer.selectors, answer):
+    shard = informer.options.shard
+    ours = shard is None or shard.owns(str(answer.get("metadata", {}).get("uid", "")))
+    if not held and not (ours and _selected(*informer.selectors, answer)):
         return  # neither selected before nor now: the cache is as it has to be
     try:
         yield from informer.until_seen(answer, write.patience, None)

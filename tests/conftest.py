@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -52,8 +54,43 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def unmeasured() -> Iterator[None]:
-    """For tests that interrupt the main thread: in coverage, that would leave its lock taken."""
+    """For tests that interrupt the main thread wherever it is: nothing looks at its lines.
+
+    Coverage would keep its lock. And where a line is looked at an interrupt can come between any
+    two of them, even behind the last one of a ``with`` block and before its lock is freed.
+    """
     tracer = sys.gettrace()
     sys.settrace(None)
+    before = _monitored_by(lambda tool, event: None)
     yield
+    _monitored_by(lambda tool, event: before[tool, event])
     sys.settrace(tracer)
+
+
+def _monitored_by(callback: Callable[[int, int], Any]) -> dict[tuple[int, int], Any]:
+    """Have tools call this at each event; what they called before. None is nothing."""
+    if sys.version_info < (3, 12):
+        return {}
+    events = [each for each in vars(sys.monitoring.events).values() if each]
+    tools = [each for each in range(6) if sys.monitoring.get_tool(each) is not None]
+    return {
+        (tool, event): sys.monitoring.register_callback(tool, event, callback(tool, event))
+        for tool in tools
+        for event in events
+    }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_runs_on() -> Iterator[None]:
+    """Tests end what they start: no thread of the package is there that was not before them.
+
+    But for API servers, which may be those of all tests, begun for the first one that needs them.
+    """
+    before = set(threading.enumerate())
+    yield
+    until = time.monotonic() + 10
+    for each in threading.enumerate():
+        ours = each.name.startswith("dyninformer") and each.name != "dyninformer API server"
+        if ours and each not in before:
+            each.join(max(0.0, until - time.monotonic()))
+            assert not each.is_alive(), f"{each.name} still runs"

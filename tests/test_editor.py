@@ -12,13 +12,23 @@ from typing import Any
 
 import pytest
 
+from dyninformer import HandlerOptions, LiveOptions, SelectOptions
 from dyninformer.options import ResourceOptionsDict
 from tests.documents import ROOT
 
 OPTIONS = tuple(ResourceOptionsDict.__annotations__)
+OTHERS = {
+    "informer.add_event_handler(None, )": HandlerOptions,
+    "lister.select(None, )": SelectOptions,
+    "lister.to_frame(None, )": SelectOptions,
+    "lister.by_namespace('prod').select(None, )": SelectOptions,
+    "informer.live(None, )": LiveOptions,
+    "informer.live_widget(None, )": LiveOptions,
+}
 SOURCE = "\n".join(
     [
         "from dyninformer import DynamicSharedInformerFactory, aio, open_informer",
+        "from dyninformer import GenericLister, SharedIndexInformer",
         "from dyninformer import GroupVersionResource as GVR",
         'gvr = GVR("", "v1", "pods")',
         "factory = DynamicSharedInformerFactory()",
@@ -28,10 +38,13 @@ SOURCE = "\n".join(
         "aio.DynamicSharedInformerFactory().for_resource(gvr, )",
         'aio.open_informer("pods", )',
         *(f"factory.for_resource(gvr, {option}=None)" for option in OPTIONS),
+        "informer: SharedIndexInformer = factory.for_resource(gvr).informer",
+        "lister: GenericLister = informer.lister",
+        *OTHERS,
     ]
 )
 LINES = SOURCE.splitlines()
-CALLS = [line for line in LINES if line.endswith(", )")]
+CALLS = [line for line in LINES if line.endswith(", )") and line not in OTHERS]
 
 
 class Editor:
@@ -114,11 +127,26 @@ def test_an_editor_offers_every_option(editor: Editor, call: str) -> None:
     assert all(f"{option}: " in signatures[0]["label"] for option in OPTIONS)
 
 
+@pytest.mark.parametrize("call", OTHERS)
+def test_an_editor_offers_the_options_of_handlers_tables_and_live_views(
+    editor: Editor, call: str
+) -> None:
+    """To be completed, in the signature, and where the pointer is on the function's name."""
+    options = OTHERS[call].__annotations__
+    offered = editor.at("textDocument/completion", call, len(call) - 1)["items"]
+    assert {f"{option}=" for option in options} <= {each["label"] for each in offered}
+    signatures = editor.at("textDocument/signatureHelp", call, len(call) - 1)["signatures"]
+    assert all(f"{option}: " in signatures[0]["label"] for option in options)
+    shown = editor.at("textDocument/hover", call, call.rindex("(") - 1)["contents"]["value"]
+    assert all(f"{option}: " in shown for option in options)
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_an_editor_shows_the_docstring_and_every_option_of_a_function(
     editor: Editor, call: str
 ) -> None:
-    """Where the pointer is on its name."""
+    """Where the pointer is on its name, once the call was typed: before, it has names alone."""
+    editor.at("textDocument/signatureHelp", call, len(call) - 1)
     shown = editor.at("textDocument/hover", call, call.rindex("(") - 1)["contents"]["value"]
     assert all(f"{option}: " in shown for option in OPTIONS)
     assert "resource" in shown.partition("->")[2]

@@ -273,3 +273,16 @@ def test_a_key_that_failed_is_tried_again_until_the_work_is_done(
         script.until("prod/shop: ready")
         server.delete("certificates/mail", "prod")
         script.until("prod/mail: gone")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_controller_hands_its_shards_over_when_it_is_told_to_end(
+    server: ApiServer, run: Run, number: signal.Signals
+) -> None:
+    """By Ctrl-C as well as by SIGTERM."""
+    script = run("operate/controller")
+    script.until("shop: shard")
+    script.process.send_signal(number)
+    assert "Traceback" not in "\n".join(script.end())
+    names = [lease["metadata"]["name"] for lease in server.list("leases", namespace="default")]
+    assert [name for name in names if "-shard-" not in name] == []  # no member is left

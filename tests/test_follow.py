@@ -30,7 +30,7 @@ from dyninformer.follow import (
 )
 from dyninformer.options import ResourceOptions
 from dyninformer.resource import GroupVersionResource as GVR
-from dyninformer.threads import Bell, Deadline, Pause, Waiting
+from dyninformer.threads import Bell
 from dyninformer.watching.status import InformerState, InformerStatus
 
 CERTIFICATES = "certificates.v1.cert-manager.io"
@@ -44,13 +44,6 @@ def until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.002)
-
-
-def looking_at(condition: Callable[[], bool], timeout: float | None) -> Waiting[None]:
-    """Wait for it, or for the end of the time, with a look now and then: nothing here rings."""
-    deadline = Deadline(timeout)
-    while not (condition() or deadline.over):
-        yield Pause(Bell(), condition, Deadline(0.005))
 
 
 def served(
@@ -70,7 +63,8 @@ def things(count: int) -> list[ResolvedResource]:
 class StandInRegistration:
     """A handler's; its backlog is what the test says."""
 
-    def __init__(self, on_event: OnEvent) -> None:
+    def __init__(self, on_event: OnEvent, bell: Bell) -> None:
+        self.bell = bell
         self.on_event = on_event
         self.backlog = 0
         self.removed = False
@@ -79,20 +73,18 @@ class StandInRegistration:
         """Whether it has handled everything."""
         return not self.backlog
 
-    def until_synced(self, timeout: float | None) -> Waiting[bool]:
-        """As the real one, but that it hears nothing of its removal."""
-        yield from looking_at(self.has_synced, timeout)
-        return self.has_synced()
-
     def remove(self) -> None:
         """Nothing is told any more."""
         self.removed = True
+        self.bell.ring()
 
 
 class StandInInformer:
     """Syncs, fails and loses its objects when the test says so."""
 
     def __init__(self, gvr: GVR) -> None:
+        self.bell = Bell()
+        self.reflectors = self
         self.gvr = gvr
         self.registrations: dict[str, StandInRegistration] = {}
         self.started = self.synced = self.stopped = False
@@ -105,8 +97,14 @@ class StandInInformer:
         """As the real one."""
         if self.stopped:
             raise StoppedError("this informer has stopped")
-        found = self.registrations[name] = StandInRegistration(on_event)
+        found = self.registrations[name] = StandInRegistration(on_event, self.bell)
         return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Whoever waits hears of it."""
+        super().__setattr__(name, value)
+        if name in {"synced", "stopped"}:
+            self.bell.ring()
 
     def start(self) -> None:
         """As the real one."""
@@ -119,11 +117,6 @@ class StandInInformer:
     def has_synced(self) -> bool:
         """As the test says."""
         self.looked += 1
-        return self.synced
-
-    def until_synced(self, timeout: float | None) -> Waiting[bool]:
-        """As the real one."""
-        yield from looking_at(lambda: self.synced or self.stopped, timeout)
         return self.synced
 
     def is_stopped(self) -> bool:
@@ -406,7 +399,7 @@ def test_a_dropped_version_is_followed_in_another() -> None:
         assert informer.listeners()
         cluster.informer(new).synced = True
         until(lambda: names(follower) == [new])
-        assert not informer.listeners()
+        until(lambda: not informer.listeners())
         until(lambda: informer.stopped)
 
 

@@ -16,7 +16,14 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dyninformer import DynamicSharedInformerFactory, GroupVersionResource, JSONPath, StoppedError
+from dyninformer import (
+    DynamicSharedInformerFactory,
+    GroupVersionResource,
+    JSONPath,
+    Leader,
+    ShardMembership,
+    StoppedError,
+)
 from dyninformer.metrics import PrometheusMetrics
 from dyninformer.store.store import Store
 from dyninformer.testing import ApiServer
@@ -305,3 +312,24 @@ def test_s22_a_wait_that_a_signal_handler_forks_out_of_ends_in_the_child() -> No
         assert event is not None
         assert event.name == "x"
         assert os.waitstatus_to_exitcode(os.waitpid(child[0], 0)[1]) == 0
+
+
+def test_a_child_neither_leads_nor_has_shards_and_gives_up_nothing_of_its_parents() -> None:
+    """The lead and the shards are the parent's, also when the child closes what it was given."""
+    with (
+        ApiServer() as server,
+        Leader("job", "default", client=server.client()) as leader,
+        ShardMembership(server.client(), name="demo", namespace="default", shards=4) as shared,
+        leader.elected(LONG) as fence,
+    ):
+        assert shared.wait_shared(LONG)
+        before = {each["metadata"]["name"] for each in server.list("leases", "default")}
+
+        def has_nothing() -> bool:
+            holds = leader.is_leader() or fence.holds() or shared.shards
+            return not holds and leader.close(1) and shared.close(1)
+
+        assert in_child(has_nothing) == 0
+        fence.check()
+        assert len(shared.shards) == 4
+        assert {each["metadata"]["name"] for each in server.list("leases", "default")} == before

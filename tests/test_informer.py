@@ -24,8 +24,10 @@ from dyninformer.errors import ConfigError
 from dyninformer.informer import Runtime
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus, Reset
+from dyninformer.threads import since_boot
 from tests.config_maps import MAPS, PATIENCE, write
 from tests.conformance.wire import until
+from tests.watching.test_prober import Waits
 
 # -- its life ---
 
@@ -288,6 +290,23 @@ def test_no_configuration_is_an_error_that_says_where_it_looked(tmp_path: Path) 
         Runtime.connect(None, kubeconfig=tmp_path / "nowhere")
 
 
+def test_the_server_is_looked_for_however_many_questions_it_owes_answers(
+    own_server: ApiServer,
+) -> None:
+    """They have threads of their own: a cache that is asked for does not keep one cut off."""
+    runtime = Runtime.connect(own_server.client())
+    answered = threading.Event()
+    try:
+        for number in range(100):
+            runtime.questions.begin(f"question {number}", answered.wait)
+        runtime.prober.add(Waits(until=since_boot() + PATIENCE))
+        until(lambda: any(each.path == "/readyz" for each in own_server.requests), PATIENCE)
+    finally:
+        answered.set()
+        runtime.close()
+        assert runtime.wait_closed(PATIENCE) == []
+
+
 def test_its_threads_end_with_it(own_server: ApiServer) -> None:
     """The CRD watch, its prober and the timers; again is fine."""
     runtime = Runtime.connect(own_server.client())
@@ -295,7 +314,7 @@ def test_its_threads_end_with_it(own_server: ApiServer) -> None:
     runtime.crds.subscribe(lambda: None)
     runtime.timers.call_later(1000, lambda: None)
     until(lambda: runtime.crds.available)
-    assert threading.active_count() == before + 3
+    until(lambda: threading.active_count() == before + 3)  # the kept connection's opener ends
     runtime.close()
     runtime.close()
     assert runtime.wait_closed(5) == []

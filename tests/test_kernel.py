@@ -48,6 +48,19 @@ class Notebook:
             elif content.get("execution_state") == "idle" and (busy or printed):
                 return printed.strip()
 
+    def completed(self, code: str) -> list[str]:
+        """What the Tab key offers at the end of some code."""
+        asked = self.client.complete(code)
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            try:
+                answer = self.client.get_shell_msg(timeout=1)
+            except queue.Empty:
+                continue
+            if answer["parent_header"].get("msg_id") == asked:
+                return list(answer["content"]["matches"])
+        raise AssertionError("the kernel says nothing")
+
     def _message(self) -> Any:
         end = time.monotonic() + 60
         while time.monotonic() < end:
@@ -64,6 +77,8 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
     with ApiServer() as server, pytest.MonkeyPatch.context() as patch:
         for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
+        # Without a place for its cache jedi completes nothing.
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         manager, client = jupyter_client.manager.start_new_kernel(kernel_name="python3")
         try:
             found = Notebook(manager, client)
@@ -107,3 +122,21 @@ def test_s42_an_interrupt_ends_the_cell_and_nothing_else(notebook: Notebook) -> 
         "next(namespaces.informer.events()).key in namespaces.lister)"
     )
     assert printed == "True True"
+
+
+@pytest.mark.parametrize(
+    ("code", "option"),
+    [
+        ("open_informer('v1/pods', label_s", "label_selector="),
+        ("namespaces.informer.add_event_handler(when", "when_changed="),
+        ("namespaces.lister.select(sort", "sort_by="),
+        ("namespaces.lister.to_frame(quan", "quantity="),
+        ("namespaces.live(field", "field_selector="),
+    ],
+)
+def test_the_tab_key_offers_the_options_of_a_call(
+    notebook: Notebook, code: str, option: str
+) -> None:
+    """Those, too, that are written down once, for all calls that take them."""
+    notebook.run(OPEN)
+    assert option in notebook.completed(code)

@@ -246,14 +246,14 @@ def test_an_index_finds_what_has_the_value(lister: GenericLister) -> None:
 
 
 class Counting(Codec):
-    """A codec that counts what it decodes."""
+    """A codec that counts what it unpacks."""
 
-    decoded = 0
+    unpacked = 0
 
-    def decode(self, entry: bytes) -> dict[str, Any]:
-        """Decode, and count."""
-        self.decoded += 1
-        return super().decode(entry)
+    def plain(self, entry: bytes) -> bytes:
+        """Unpack, and count."""
+        self.unpacked += 1
+        return super().plain(entry)
 
 
 @pytest.mark.parametrize(("index", "value"), [("issuer", "ca"), ("namespace", "prod")])
@@ -263,24 +263,25 @@ def test_of_an_index_only_the_objects_of_the_namespace_are_decoded(index: str, v
     store = Store(CERTIFICATES, codec=codec, indexers={"issuer": ".spec.issuerRef.name"})
     filled(store, *(certificate(space, "a") for space in ("prod", "prod-2", "test")))
     lister = GenericLister(store, lambda: True)
+    codec.unpacked = 0
     found = lister.by_namespace("prod").by_index(index, value)
     assert [obj["metadata"]["namespace"] for obj in found] == ["prod"]
-    assert codec.decoded == 1
+    assert codec.unpacked == 1
     assert lister.by_namespace("other").by_index(index, value) == []
 
 
 class Interrupting(Codec):
-    """A codec that does something else when it is first asked to decode."""
+    """A codec that does something else when it is first asked to unpack."""
 
     def __init__(self) -> None:
         super().__init__()
         self.acts: list[Callable[[], None]] = []
 
-    def decode(self, payload: bytes) -> dict[str, Any]:
-        """Decode, after what is to be done before."""
+    def plain(self, entry: bytes) -> bytes:
+        """Unpack, after what is to be done before."""
         while self.acts:
             self.acts.pop()()
-        return super().decode(payload)
+        return super().plain(entry)
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Any, TypedDict, Unpack, get_type_hints
 
 import pytest
 
@@ -15,6 +15,7 @@ from dyninformer.options import (
     ResourceOptions,
     ResourceOptionsDict,
     options_from,
+    spelled_out,
 )
 
 
@@ -38,6 +39,25 @@ def test_options_by_name_are_the_options() -> None:
     assert described(ResourceOptionsDict) == described(ResourceOptions)
     assert set(described(ResourceOptions)) == set(ResourceOptionsDict.__annotations__)
     assert not ResourceOptionsDict.__required_keys__
+
+
+class Weather(TypedDict, total=False):
+    """Options of a function below."""
+
+    rain: str | None
+    snow: bool
+
+
+def test_options_behind_two_stars_are_in_the_signature() -> None:
+    """``help()`` and the Tab key in notebooks show each, and what holds if it is not given."""
+
+    @spelled_out(Weather)
+    def tell(day: str, *, hour: int = 12, **options: Unpack[Weather]) -> str:
+        return f"{day} {hour} {options}"
+
+    taken = "day: 'str', *, hour: 'int' = 12, rain: 'str | None' = None, snow: 'bool' = False"
+    assert str(inspect.signature(tell)) == f"({taken}) -> 'str'"
+    assert tell("today", snow=True) == "today 12 {'snow': True}"
 
 
 @pytest.mark.parametrize(
@@ -106,6 +126,14 @@ def test_options_stand_over_defaults() -> None:
     merged = ResourceOptions(resync=0, indexers={"b": ".b"}).over(defaults)
     assert (merged.scopes, merged.resync) == (("prod",), 0)
     assert merged.indexers == {"a": ".a", "b": ".b"}
+
+
+def test_where_nothing_is_given_the_defaults_are_what_counts() -> None:
+    """They are the very same, so that a thousand informers have one set of options."""
+    defaults = ResourceOptions(namespaces="prod", indexers={"a": ".a"})
+
+    assert options_from({}).over(defaults) is defaults
+    assert defaults.settled() is defaults.settled()
 
 
 def test_all_namespaces_can_be_said_over_one() -> None:

@@ -39,6 +39,17 @@ def test_a_name_that_is_not_there_is_an_attribute_error(package: object) -> None
         package.nope  # type: ignore[attr-defined]  # noqa: B018
 
 
+def test_testing_without_its_extra_says_what_to_install() -> None:
+    """``pip install dyninformer`` alone brings the package along, and not what it is made with."""
+    script = "import sys; sys.modules['h11'] = None; from dyninformer.testing import ApiServer"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ran.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: dyninformer.testing needs h11: pip install 'dyninformer[testing]'"
+    )
+
+
 HEAVY = ("kubernetes", "rich", "pandas", "jsonpath_ng", "urllib3", "yaml", "zstandard")
 
 

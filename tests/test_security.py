@@ -131,6 +131,8 @@ def errors_of(found: GenericInformer) -> list[DynInformerError]:
         lambda: found.lister.by_index("none", "x"),
         lambda: found.informer.patch("s0", "default", {"data": {"a": HUSH}}),
         lambda: found.informer.apply(secret("s0", HUSH), field_manager="me"),
+        lambda: found.informer.wait_for("jsonpath={.data.a}=x", name="default/s0", timeout=0),
+        lambda: found.informer.wait_for("jsonpath={.data.a}>x", name="default/s0", timeout=0),
     ]
     errors = []
     for call in calls:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,16 @@ def collect_tests() -> dict[int, list[str]]:
     return found
 
 
+def _of_scale() -> Iterator[tuple[int, str]]:
+    """Rules of several machines are held in tests/scale, by the tests there that have a number."""
+    for path in sorted((TESTS / "scale").glob("test_*.py")):
+        for name in re.findall(r"^def (test_s\d\d_\w+)", path.read_text("utf-8"), re.MULTILINE):
+            yield int(name[6:8]), f"{path.name}::{name}"
+
+
 BY_NUMBER = collect_tests()
+for _number, _name in _of_scale():
+    BY_NUMBER.setdefault(_number, []).append(_name)
 
 
 def test_rules_are_numbered_without_a_gap() -> None:

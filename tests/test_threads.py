@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 
 import pytest
 
-from dyninformer.threads import Bell, Deadline, Flag, spawn
+from dyninformer.threads import Bell, Bells, Deadline, Flag, spawn
+from tests.interrupts import storm
 
 
 def test_a_flag_lets_pass_once_it_is_set() -> None:
@@ -43,9 +43,9 @@ def test_a_wait_may_be_endless_in_either_spelling() -> None:
 
 def test_waits_share_a_deadline() -> None:
     """What one has used up the next has not."""
-    deadline = Deadline(0.02)
+    deadline = Deadline(0.5)
     assert deadline.left is not None
-    assert 0 < deadline.left <= 0.02
+    assert 0 < deadline.left <= 0.5
     assert not deadline.over
     assert not Flag().wait(deadline.left)
     assert deadline.left == 0
@@ -82,40 +82,82 @@ def test_many_who_wait_are_all_woken_by_each_ring() -> None:
     assert len(reached) == 50
 
 
+def test_of_several_bells_any_wakes_and_those_that_come_are_waited_at_too() -> None:
+    """Two that ring at a time wake a thread once; nothing is left at any of them."""
+    coming, one, other = Bell(), Bell(), Bell()
+    bells, done, looks = [coming, one], [False], 0
+    asleep = threading.Barrier(2)
+
+    def is_done() -> bool:
+        nonlocal looks
+        looks += 1
+        found = done[0]
+        if looks in {2, 4}:  # the second look of a wait: it sleeps next
+            asleep.wait(10)
+        return found
+
+    both = Bells(lambda: iter(bells))
+    thread = threading.Thread(target=lambda: both.wait_for(is_done, 10))
+    thread.start()
+    asleep.wait(10)
+    bells.append(other)
+    one.ring()
+    coming.ring()
+    asleep.wait(10)
+    done[0] = True
+    other.ring()
+    other.ring()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert looks >= 5
+    assert not [each for each in bells if each._sleepers]
+
+
 @pytest.mark.usefixtures("unmeasured")
 def test_s23_interrupts_in_a_storm_leave_no_lock_taken() -> None:
     """A real signal, again and again, at whatever bytecode it comes."""
-    if threading.current_thread() is not threading.main_thread():
-        pytest.skip("signals come to the main thread")
-    flag, over = Flag(), threading.Event()
-    before = signal.signal(signal.SIGUSR2, signal.default_int_handler)
-    caught = 0
+    flag = Flag()
 
-    def storm() -> None:
-        while not over.wait(0.0002):
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR2)
+    def use() -> None:
+        while True:
+            flag.wait(0)
+            flag.set()
+            flag.clear()
 
-    thread = threading.Thread(target=storm)
-    try:
-        try:
-            thread.start()
-        except KeyboardInterrupt:
-            caught += 1
-        while caught < 1000:
-            try:
-                while True:
-                    flag.wait(0)
-                    flag.set()
-                    flag.clear()
-            except KeyboardInterrupt:
-                caught += 1
-    finally:
-        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-        over.set()
-        thread.join()
-        signal.signal(signal.SIGUSR2, before)
+    with storm(0.0002) as interrupted:
+        for _ in range(1000):
+            assert interrupted(use)
     woken = threading.Thread(target=flag.set)
     woken.start()
     woken.join(5)
     assert not woken.is_alive()
     assert flag.wait(5)
+
+
+def test_who_waits_at_several_bells_is_woken_by_any() -> None:
+    """And by more than one, and again after a ring that was for nothing."""
+    first, second, never = Bell(), Bell(), Bell()
+    looks: list[bool] = []
+    ready = threading.Event()
+
+    def condition() -> bool:
+        looks.append(True)
+        if len(looks) == 2:  # it sleeps at all of them
+            second.ring()
+            first.ring()
+        if len(looks) == 4:
+            ready.set()
+        return len(looks) >= 5
+
+    def ring() -> None:
+        ready.wait(10)
+        second.ring()
+
+    ringer = threading.Thread(target=ring)
+    ringer.start()
+    assert Bells(lambda: [first, never, second]).wait_for(condition, 10)
+    ringer.join()
+    assert len(looks) == 5
+    assert not Bells(lambda: [first, second]).wait_for(lambda: False, 0.01)
+    for bell in (first, second, never):
+        assert not bell._sleepers

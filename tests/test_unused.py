@@ -92,20 +92,35 @@ def opened(server: ApiServer, **options: Any) -> OpenInformer:
 
 
 def test_s42_what_the_name_held_is_closed_at_once(server: ApiServer) -> None:
-    """Threads, cache and connections; without a collection, with a warning that says how."""
+    """Threads, objects and connections; without a collection, with a warning that says how."""
     with uncollected(), pytest.warns(ResourceWarning, match=r"with open_informer\(") as warned:  # noqa: PT031 - the end of its use is in it
         found = opened(server)
         use: weakref.ref[object] = weakref.ref(found.informer.use)
-        store = weakref.ref(found.informer._store)
+        store = found.informer._store
         source = weakref.ref(found.informer.runtime.source)
         found = opened(server)
         assert until(lambda: len(watching()) == 1), stands(use)
+        assert until(lambda: len(store) == store.held_bytes == 0)
+        assert store.index_values("namespace") == []
     assert [each.filename for each in warned] == [__file__]
-    gc.collect()
-    assert until(lambda: store() is None and source() is None)
+    # Once its last thread is gone, which may be after this has begun to look.
+    assert until(lambda: bool(gc.collect() >= 0) and source() is None)
     assert found.informer.status().live
+    assert len(found.lister) >= 4
     found.close()
     assert until(lambda: not watching())
+
+
+def test_s42_what_is_read_of_it_goes_on(server: ApiServer) -> None:
+    """A loop over its objects, and a snapshot, have what there was when they were begun."""
+    with pytest.warns(ResourceWarning):  # noqa: PT031 - the end of its use is in it
+        found = opened(server, history=2)
+        store, objects = found.informer._store, iter(found.lister)
+        snapshot, keys = found.snapshot(), found.lister.keys()
+        del found
+        assert until(lambda: len(store) == 0)
+    assert {each["metadata"]["name"] for each in objects} == set(keys)
+    assert snapshot.get("default")["kind"] == "Namespace"
 
 
 @pytest.mark.parametrize(
@@ -117,6 +132,7 @@ def test_s42_what_the_name_held_is_closed_at_once(server: ApiServer) -> None:
         lambda found: found.informer.indexer,
         lambda found: found.informer.events(),
         lambda found: found.informer.add_event_handler(on_add=len),
+        lambda found: found.informer.work_queue(),
         lambda found: found.lister.by_namespace("default"),
         lambda found: found.snapshot,
     ],

@@ -45,6 +45,9 @@ class World:
         self.recording = public.open_recording(_recorded(folder))
         self.versions = self.factory.for_resource("v1/limitranges", history=5)
         self.version = next(iter(self.recording))
+        self.fleet = public.Fleet({"eu": self.client})
+        self.namespaces = self.fleet.for_resource("v1/namespaces")
+        self.fleet.sync(timeout=30)
 
     @property
     def fresh(self) -> Any:
@@ -77,6 +80,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         made = World(server, tmp_path_factory.mktemp("world"))
         yield made
         made.factory.shutdown(5)
+        made.fleet.shutdown(5)
 
 
 async def asynchronous(*_: object) -> None:
@@ -99,15 +103,27 @@ COLUMNS = "give a mapping from names to paths, such as {'issuer': '.spec.issuerR
 F = "DynamicSharedInformerFactory"
 I = "SharedIndexInformer"  # noqa: E741 - read in a table
 L, N = "GenericLister", "GenericNamespaceLister"
+M = "ShardMembership"
 make = public.DynamicSharedInformerFactory
 ns: Callable[[Any], Any] = lambda w: w.lister.by_namespace("prod")  # noqa: E731
 add: Callable[..., Any] = lambda w, **wrong: w.informer.add_event_handler(**wrong)  # noqa: E731
 ask: Callable[..., Any] = lambda w, **wrong: w.factory.for_resource(NEW, **wrong)  # noqa: E731
 
 
+FI, FL, FN = "FleetInformer", "FleetLister", "FleetNamespaceLister"
+prod: Callable[[Any], Any] = lambda w: w.namespaces.lister.by_namespace("prod")  # noqa: E731
+hear: Callable[..., Any] = lambda w, **wrong: w.namespaces.informer.add_event_handler(**wrong)  # noqa: E731
+heard: Callable[[Any], Any] = lambda w: hear(w, on_event=lambda event: None)  # noqa: E731
+
+
 def handled(w: Any, given: Any) -> object:
     """A handler is added."""
     return add(w, **given)
+
+
+def shared(w: World, **options: Any) -> Any:
+    """A membership that has not begun."""
+    return public.ShardMembership(w.client, **{"name": "certs", "namespace": "default", **options})
 
 
 DOORS = [
@@ -500,6 +516,7 @@ DOORS = [
             ({"by": 5}, "by is 5: give a path such as"),
             ({"sort_by": 5}, "sort_by is 5: give a column"),
             ({"rows": "5"}, "rows is '5': give how many rows are shown"),
+            ({"row": 5}, "did you mean rows?"),
         ]
         for name, call in [
             ("live", lambda w, given: w.informer.live(**given)),
@@ -592,6 +609,11 @@ DOORS = [
         "quantity names 'memory', which is no column: there are",
     ),
     Door(f"{L}.select", lambda w: w.lister.select(selector=5), "selector is 5: give text"),
+    Door(
+        f"{L}.to_frame",
+        lambda w: w.lister.to_frame(sort="age"),
+        "no option 'sort': a table has selector",
+    ),
     Door(f"{N}.get", lambda w: ns(w).get(5), "name is 5: give a name"),
     Door(f"{N}.find", lambda w: ns(w).find(5), "what is looked for is 5: give a name"),
     Door(f"{N}.list", lambda w: ns(w).list(5), "selector is 5: give text"),
@@ -795,8 +817,153 @@ DOORS = [
     Door(
         "Recording.resource", lambda w: w.recording.resource(5), "resource is 5: give a name such"
     ),
+    Door("Fleet", lambda w: public.Fleet(), "a fleet needs contexts, such as contexts=['eu-*']"),
+    Door("Fleet", lambda w: public.Fleet(["eu"]), "clusters is ['eu']: give a mapping from names"),
+    Door("Fleet", lambda w: public.Fleet({5: w.client}), "clusters is {5: "),
+    Door("Fleet", lambda w: public.Fleet({"eu": 5}), "client must be a kubernetes.dynamic"),
+    Door("Fleet", lambda w: public.Fleet(contexts=5), "contexts is 5: give names or patterns"),
+    Door("Fleet", lambda w: public.Fleet({}, resync="10"), "resync is '10': give seconds"),
+    Door("Fleet", lambda w: public.Fleet({}, namespace=5), "namespace is 5: give a name, or"),
+    Door("Fleet", lambda w: public.Fleet({}, transform="x"), "transform is 'x': give a function"),
+    Door("Fleet", lambda w: public.Fleet({}, metrics="x"), "metrics is 'x': give what has count"),
+    Door("Fleet", lambda w: public.Fleet({}, tweak_list_options=5), "tweak_list_options is 5"),
+    Door("Fleet", lambda w: public.Fleet({}, resources=5), "resources is 5: give a mapping"),
+    Door("Fleet", lambda w: public.Fleet({}, watch_kubeconfig=1), "watch_kubeconfig is 1: give T"),
+    Door("Fleet", lambda w: public.Fleet({}, keep_removed=1), "keep_removed is 1: give True or"),
+    Door("Fleet.for_resource", lambda w: w.fleet.for_resource(5), "a resource is 5: give a"),
+    Door("Fleet.for_resource", lambda w: w.fleet.for_resource("cm", x=1), "no option 'x': a"),
+    Door("Fleet.remove_resource", lambda w: w.fleet.remove_resource(5), "a resource is 5: give a"),
+    Door("Fleet.follow", lambda w: w.fleet.follow(5), "a pattern is 5: give text, each for"),
+    Door("Fleet.follow", lambda w: w.fleet.follow("x", on_event=5), "on_event is 5: give a"),
+    Door("Fleet.cluster", lambda w: w.fleet.cluster(5), "name is 5: give the name of a cluster"),
+    Door("Fleet.add", lambda w: w.fleet.add(5, w.client), "name is 5: give a name for the cluster"),
+    Door("Fleet.add", lambda w: w.fleet.add("x", "y"), "client is 'y': give a client, or kubec"),
+    Door("Fleet.remove", lambda w: w.fleet.remove(5), "name is 5: give the name of a cluster"),
+    Door("Fleet.remove", lambda w: w.fleet.remove("x", keep="y"), "keep is 'y': give True or Fal"),
+    Door("Fleet.sync", lambda w: w.fleet.sync("5"), SECONDS),
+    Door("Fleet.sync", lambda w: w.fleet.sync(5, require="some"), "require is 'some': give 'all',"),
+    Door("Fleet.sync", lambda w: w.fleet.sync(5, require=0), "require is 0: give 'all', 'reach"),
+    Door("Fleet.wait_for_cache_sync", lambda w: w.fleet.wait_for_cache_sync("5"), SECONDS),
+    Door("Fleet.wait", lambda w: w.fleet.wait("5"), SECONDS),
+    Door("Fleet.shutdown", lambda w: public.Fleet({}).shutdown("5"), SECONDS),
+    Door(f"{FI}.add_event_handler", lambda w: hear(w, on_event=5), "on_event is 5: give a funct"),
+    Door(f"{FI}.add_event_handler", lambda w: hear(w, name=5, on_event=print), "name is 5: give"),
+    Door(
+        f"{FI}.add_event_handler_with_resync_period",
+        lambda w: w.namespaces.informer.add_event_handler_with_resync_period(Handler(), "5"),
+        "resync is '5': give seconds",
+    ),
+    Door(
+        f"{FI}.remove_event_handler",
+        lambda w: w.namespaces.informer.remove_event_handler(5),
+        "a registration is 5: give what add_event_handler returned",
+    ),
+    Door(
+        f"{FI}.events",
+        lambda w: w.namespaces.informer.events(idle_timeout="5"),
+        "idle_timeout is '5': give seconds",
+    ),
+    Door(f"{FI}.events", lambda w: w.namespaces.informer.events(initial=5), "initial is 5: give T"),
+    Door(
+        f"{FI}.add_indexers",
+        lambda w: w.namespaces.informer.add_indexers([".x"]),
+        "indexers is ['.x']: give a mapping",
+    ),
+    Door(
+        f"{FI}.work_queue",
+        lambda w: w.namespaces.informer.work_queue(None),
+        "a work queue has keys of one cluster",
+    ),
+    Door(f"{FI}.by_cluster", lambda w: w.namespaces.informer.by_cluster(5), "cluster is 5: give"),
+    Door(
+        f"{FI}.wait_for",
+        lambda w: w.namespaces.informer.wait_for("create", name="a", cluster=5),
+        "cluster is 5: give the name of a cluster of the fleet",
+    ),
+    Door(
+        "FleetGenericInformer.by_cluster",
+        lambda w: w.namespaces.by_cluster(5),
+        "cluster is 5: give the name of a cluster",
+    ),
+    Door(f"{FL}.by_cluster", lambda w: w.namespaces.lister.by_cluster(5), "cluster is 5: give"),
+    Door(f"{FL}.get", lambda w: w.namespaces.lister.get(5), "name is 5: give a name"),
+    Door(f"{FL}.get", lambda w: w.namespaces.lister.get("a", cluster=5), "cluster is 5: give"),
+    Door(f"{FL}.find", lambda w: w.namespaces.lister.find(5), "what is looked for is 5: give a"),
+    Door(f"{FL}.find", lambda w: w.namespaces.lister.find("a", 5), "namespace is 5: give a name"),
+    Door(f"{FL}.list", lambda w: w.namespaces.lister.list(["a"]), "selector is ['a']: give"),
+    Door(f"{FL}.items", lambda w: list(w.namespaces.lister.items(["a"])), "selector is ['a']: g"),
+    Door(f"{FL}.by_index", lambda w: w.namespaces.lister.by_index(5, "a"), "the name of an index"),
+    Door(
+        f"{FL}.by_namespace", lambda w: w.namespaces.lister.by_namespace(5), "namespace is 5: give"
+    ),
+    Door(f"{FL}.select", lambda w: w.namespaces.lister.select([".a"]), COLUMNS),
+    Door(f"{FL}.select", lambda w: w.namespaces.lister.select(namespace=5), "namespace is 5: give"),
+    Door(f"{FL}.select", lambda w: w.namespaces.lister.select(index=5), "index is 5: give the na"),
+    Door(f"{FL}.to_frame", lambda w: w.namespaces.lister.to_frame([".a"]), COLUMNS),
+    Door(f"{FN}.list", lambda w: prod(w).list(["a"]), "selector is ['a']: give"),
+    Door(f"{FN}.get", lambda w: prod(w).get(5), "name is 5: give a name"),
+    Door(f"{FN}.find", lambda w: prod(w).find(5), "what is looked for is 5: give a"),
+    Door(f"{FN}.by_index", lambda w: prod(w).by_index(5, "a"), "the name of an index is 5"),
+    Door(f"{FN}.select", lambda w: prod(w).select([".a"]), COLUMNS),
+    Door(f"{FN}.to_frame", lambda w: prod(w).to_frame([".a"]), COLUMNS),
+    Door("FleetRegistration.has_synced", lambda w: heard(w).has_synced(5), "cluster is 5: give"),
+    Door("FleetRegistration.wait_for_sync", lambda w: heard(w).wait_for_sync("5"), SECONDS),
+    Door("FleetEventStream.take", lambda w: w.namespaces.informer.events().take("5"), SECONDS),
+    Door("FleetFollower.wait_for_sync", lambda w: w.fleet.follow("x").wait_for_sync("5"), SECONDS),
     Door("strip", lambda w: public.strip(["status"]), f"a path is ['status']: {TEXT}"),
     Door("strip", lambda w: public.strip(), "strip needs at least one path"),
+    Door("Shard", lambda w: public.Shard("1", 2), "a shard's index is '1': give a whole number"),
+    Door("Shard.from_ordinal", lambda w: public.Shard.from_ordinal(5, 2), "hostname is 5: give"),
+    Door("Shard.of_pod", lambda w: public.Shard.of_pod("5"), "replicas is '5': give"),
+    Door("Shard.owns", lambda w: public.Shard(0, 2).owns(5), "a uid is 5: give text"),
+    Door(f"{F}.for_resource", lambda w: ask(w, shard=3), "shard is 3: give a Shard(index, count)"),
+    Door("Leader", lambda w: public.Leader(5, client=w.client), "name is 5: give a name for the"),
+    Door(
+        "Leader",
+        lambda w: public.Leader("job", client=w.client, renew_deadline="5"),
+        "renew_deadline is '5': give seconds",
+    ),
+    Door("Leader.close", lambda w: public.Leader("job", client=w.client).close("5"), SECONDS),
+    Door(
+        "Leader.elected",
+        lambda w: public.Leader("job", client=w.client).elected("5").__enter__(),
+        SECONDS,
+    ),
+    Door(M, lambda w: shared(w, name=5), "name is 5: give a name for the leases"),
+    Door(M, lambda w: shared(w, shards="64"), "shards is '64': give a whole number"),
+    Door(M, lambda w: shared(w, lease_duration=1.5), "lease_duration is 1.5: give whole seconds"),
+    Door(f"{M}.informer", lambda w: shared(w).informer(5), "a resource is 5: give a"),
+    Door(f"{M}.run", lambda w: shared(w).run(NEW, on_add=5), "on_add is 5: give a function"),
+    Door(
+        f"{M}.fence", lambda w: shared(w).fence(5), "an object is 5: give one with a metadata.uid"
+    ),
+    Door(f"{M}.owned", lambda w: shared(w).owned({}).__enter__(), "an object is {}: give one with"),
+    Door(f"{M}.wait", lambda w: shared(w).wait("5"), SECONDS),
+    Door(f"{M}.wait_shared", lambda w: shared(w).wait_shared("5"), SECONDS),
+    Door(f"{M}.close", lambda w: shared(w).close("5"), SECONDS),
+    Door(
+        "ShardedInformer.add_event_handler",
+        lambda w: shared(w).informer(NEW).add_event_handler(on_add="x"),
+        "on_add is 'x': give a function",
+    ),
+    Door(
+        "ShardedInformer.get",
+        lambda w: shared(w).informer(NEW).get(5),
+        "name is 5: give a name",
+    ),
+    Door(
+        "ShardedInformer.list",
+        lambda w: shared(w).informer(NEW).list(5),
+        "selector is 5: give text such as 'app=shop', or a mapping",
+    ),
+    Door(
+        "ShardedRegistration.wait_for_sync",
+        lambda w: shared(w).informer(NEW).add_event_handler(on_add=print).wait_for_sync("5"),
+        SECONDS,
+    ),
+    Door(
+        "ShardedInformer.wait_synced", lambda w: shared(w).informer(NEW).wait_synced("5"), SECONDS
+    ),
 ]
 
 

@@ -1,6 +1,8 @@
 // The peer in Go: client-go's dynamic informer, taken through the phases of measuring.py.
 //
 // Arguments: URL, mode, objects, updates, paced updates. One JSON object per phase is printed.
+// Or: sync, mode, for what is in sync.go; many, for what is in many.go; thousand, kind, count, for
+// what is in thousand.go.
 package main
 
 import (
@@ -37,6 +39,9 @@ const (
 var (
 	certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
 	issuers      = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "issuers"}
+	crds         = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
 )
 
 // handler reads one field of each update, and lets main wait for so many of them.
@@ -68,6 +73,18 @@ func (h *handler) onUpdate(_, changed any) {
 }
 
 func main() {
+	if os.Args[1] == "thousand" {
+		thousand(os.Args[2], number(os.Args[3]))
+		return
+	}
+	if os.Args[1] == "sync" {
+		syncWhenTold(os.Args[2])
+		return
+	}
+	if os.Args[1] == "many" {
+		readMany()
+		return
+	}
 	url, mode := os.Args[1], os.Args[2]
 	count, updates, paced := number(os.Args[3]), number(os.Args[4]), number(os.Args[5])
 	check(os.Setenv("KUBE_FEATURE_WatchListClient", strconv.FormatBool(mode == "WatchList")))

@@ -21,7 +21,7 @@ from dyninformer.errors import StoppedError
 from dyninformer.factory import NewInformer, Resource, Statuses, SyncResult
 from dyninformer.follow import Follower as CoreFollower
 from dyninformer.informer import SharedIndexInformer
-from dyninformer.metrics import Metrics
+from dyninformer.metrics.told import Metrics
 from dyninformer.options import (
     ListOptions,
     Namespaces,
@@ -30,6 +30,7 @@ from dyninformer.options import (
     Transform,
     checked_resync,
     options_from,
+    spelled_out,
 )
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
@@ -103,6 +104,7 @@ class DynamicSharedInformerFactory(Shown):
 
     # -- informers -----------------------------------------------------------------------
 
+    @spelled_out(ResourceOptionsDict)
     async def for_resource(
         self,
         resource: Resource,
@@ -172,6 +174,7 @@ class DynamicSharedInformerFactory(Shown):
             self._shell.cancel_handlers()
         return removed
 
+    @spelled_out(ResourceOptionsDict)
     def follow(
         self,
         *patterns: str,
@@ -360,6 +363,7 @@ class OpenInformer(GenericInformer):
         await self._factory.__aexit__(kind, error, trace)
 
 
+@spelled_out(ResourceOptionsDict)
 def open_informer(
     resource: Resource,
     *,

@@ -105,8 +105,11 @@ class HandlerTask:
         """Tell what is there, and report now and then."""
         telling, queue, tell = self._telling, self._telling.queue, self._telling.handler.tell
         stopped, gvr, codec = telling.stopped, telling.store.gvr, telling.store.codec
+        measured, began = telling.measured if telling.measures else None, 0.0
         told, due = 0, time.monotonic() + REPORT_EVERY
         while (step := queue.head()) is not None:
+            if measured is not None:
+                began = time.monotonic()
             try:
                 tell(step, gvr, codec, stopped)  # it notes what to call
                 if self._calls:
@@ -114,6 +117,8 @@ class HandlerTask:
             except BaseException as error:  # noqa: BLE001 - `_failed` tells which end the task
                 self._failed(step, error)
             self._calls.clear()
+            if measured is not None:
+                measured(step.came, began)
             queue.advance()
             told += 1
             if slices.over:

@@ -21,7 +21,7 @@ from dyninformer.delivery.worker import Telling
 from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister
 from dyninformer.moments.version import Versions
-from dyninformer.options import IndexFunction, ResourceOptions, Transform
+from dyninformer.options import IndexFunction, ResourceOptions, Transform, spelled_out
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.types import Key, Object
@@ -117,6 +117,7 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
 
     # -- handlers ------------------------------------------------------------------------
 
+    @spelled_out(HandlerOptions)
     def add_event_handler(
         self, handler: object = None, **options: Unpack[HandlerOptions]
     ) -> Registration:

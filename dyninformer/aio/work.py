@@ -258,6 +258,7 @@ class _Fed:
         self._core = core
         self.gvr = core.gvr
         self.runtime = core.runtime
+        self.metrics = core.metrics
         self.is_stopped = core.is_stopped
 
     def add_event_handler(self, *, on_event: OnEvent) -> Registration:

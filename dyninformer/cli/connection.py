@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from fnmatch import fnmatchcase
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeAlias, get_args
 
+import typer
+
+from dyninformer.cli import completion
 from dyninformer.cli.arguments import objects_option
 from dyninformer.cli.errors import UNREACHABLE, WRONG_USAGE, CommandError, in_a_shell
 from dyninformer.cli.global_flags import GlobalFlags, parameters
@@ -71,6 +75,28 @@ class Target(GlobalFlags):
         ),
     ] = None
 
+    contexts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--contexts",
+            metavar="PATTERN",
+            rich_help_panel="Which cluster",
+            help="All contexts that fit: 'eu-*', several with commas, or repeated.",
+            autocompletion=completion.contexts,
+        ),
+    ] = None
+    all_contexts: Annotated[
+        bool,
+        typer.Option(
+            "--all-contexts", rich_help_panel="Which cluster", help="All contexts there are."
+        ),
+    ] = False
+
+    @property
+    def several(self) -> bool:
+        """More than one cluster may be meant."""
+        return bool(self.contexts) or self.all_contexts
+
     def namespaces(self, default: str) -> list[str]:
         """Where to look: as kubectl does, in the context's namespace unless told otherwise."""
         if self.all_namespaces:
@@ -95,6 +121,11 @@ class Target(GlobalFlags):
         source = self.brief_source()
         _say_doubt(source.doubt)
         return source
+
+
+def saying(cluster: str, say: Say = say) -> Say:
+    """What says a line with the cluster's name before it; the same as before without a name."""
+    return (lambda line: say(f"{visible(cluster)}: {line}")) if cluster else say
 
 
 def _say_doubt(doubt: str) -> None:
@@ -196,6 +227,12 @@ class Server:
         return self.namespaces if resource.namespaced else [""]
 
 
+def spread_over_namespaces(servers: Sequence[Server]) -> bool:
+    """Whether the objects of all these have to be shown with their namespace."""
+    several = any(each.several_namespaces for each in servers)
+    return several or len({tuple(each.namespaces) for each in servers}) > 1
+
+
 def is_wildcard(word: str) -> bool:
     """It stands for whatever resources it fits."""
     return any(character in word for character in "*?[")
@@ -234,7 +271,8 @@ class Cluster(Server):
         factory = self.factory
         deadline = time.monotonic() + self.target.request_timeout
         factory.start()
-        with sync_progress(factory, sys.stderr) as refresh:
+        alone = threading.current_thread() is threading.main_thread()
+        with sync_progress(factory, sys.stderr if alone else None) as refresh:
             while not factory.wait_for_cache_sync(LOOK_SECONDS):
                 refresh()
                 self._fail_if_refused()
@@ -250,14 +288,14 @@ class Cluster(Server):
 
 @contextmanager
 def sync_progress(
-    factory: DynamicSharedInformerFactory, where: TextIO
+    factory: DynamicSharedInformerFactory, where: TextIO | None
 ) -> Iterator[Callable[[], None]]:
     """A bar per resource that is still read, drawn anew at each call of what this yields.
 
     Only on a terminal that can be drawn on; it goes when all is read. A bar without a known end
-    moves to and fro.
+    moves to and fro. ``where`` is None if others draw, too.
     """
-    console = canvas(where)
+    console = None if where is None else canvas(where)
     if console is None:
         yield lambda: None
         return
@@ -326,7 +364,7 @@ class ConnectionNotices:
             self._say(f"{now} connected again: {', '.join(names)}, away since {moment}")
 
 
-def standing(statuses: Statuses, now: datetime) -> str:
+def standing(statuses: Mapping[Any, InformerStatus], now: datetime) -> str:
     """How all of them stand with the server now, in a line: how old what is shown may be."""
     if not statuses:
         return ""

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeAlias
 import typer
 
 from dyninformer.cli import arguments, completion
-from dyninformer.cli.connection import LOOK_SECONDS, ConnectionNotices, Target, with_target
+from dyninformer.cli.connection import (
+    LOOK_SECONDS,
+    Cluster,
+    ConnectionNotices,
+    Target,
+    saying,
+    with_target,
+)
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
 from dyninformer.cli.terminal import Screen, canvas
@@ -37,6 +44,7 @@ _REDRAW_SECONDS: Final = 0.1
 _BLOCK_SECONDS: Final = 1.0
 _FORMS: Final = ("table", "csv")
 _NAMESPACE: Final = ".metadata.namespace"
+_COUNT: Final = "count"
 
 
 @with_target()
@@ -93,7 +101,12 @@ def command(
     if form.kind not in _FORMS or form.argument:
         raise CommandError(f"-o {output}: give one of {', '.join(_FORMS)}", code=WRONG_USAGE)
     follows = sys.stdout.isatty() if follow is None else follow
-    printer = _Printer(form, paths, headings=not no_headers)
+    if target.several:
+        _count_several(
+            target, resource, paths, fits, form, headings=not no_headers, follows=follows
+        )
+        return
+    printer = _Printer(form, _headings(paths), not no_headers)
     with target.connected() as cluster:
         informer = cluster.informer(cluster.resolve(resource))
         cluster.sync()
@@ -106,10 +119,55 @@ def command(
             return
         live_count = LiveCount(informer, tally, fits)
         notices = ConnectionNotices(cluster.factory.status)
-        console = canvas(sys.stdout)
-        if console is not None and form.is_table:
-            _draw(console, live_count, notices, paths, str(informer.gvr))
-        _print_blocks(live_count, notices, printer)
+        _follow(live_count, [notices], printer, str(informer.gvr))
+
+
+def _count_several(
+    target: Target,
+    resource: str,
+    paths: Texts,
+    fits: Filter,
+    form: Form,
+    *,
+    headings: bool,
+    follows: bool,
+) -> None:
+    """The same in several clusters: which is the first column."""
+    from dyninformer.cli.contexts import connected, targets  # noqa: PLC0415 - one does without
+
+    def prepare(_: str, cluster: Cluster) -> tuple[Cluster, GenericInformer]:
+        informer = cluster.informer(cluster.resolve(resource))
+        cluster.sync()
+        return cluster, informer
+
+    printer = _Printer(form, ["cluster", *_headings(paths)], headings)
+    with connected(targets(target), prepare) as outcomes:
+        if not follows:
+            rows: Rows = []
+            for name, (_, informer) in outcomes.done.items():
+                tally = Tally(paths)
+                for obj in informer.lister:
+                    if fits(obj):
+                        tally.add(obj)
+                rows += [[name, *row] for row in tally.rows()]
+            for line in printer.lines(rows):
+                typer.echo(line)
+            outcomes.end()
+            return
+        changed = Flag()
+        counts = {
+            name: LiveCount(informer, Tally(paths), fits, changed)
+            for name, (_, informer) in outcomes.done.items()
+        }
+        notices = [
+            ConnectionNotices(cluster.factory.status, saying(name))
+            for name, (cluster, _) in outcomes.done.items()
+        ]
+        _follow(SeveralCounts(counts, changed), notices, printer, resource)
+
+
+def _headings(paths: Texts) -> Texts:
+    return [_COUNT, *map(_heading, paths)]
 
 
 class Tally:
@@ -170,10 +228,13 @@ def _texts(path: JSONPath, obj: Object) -> Texts:
 class LiveCount:
     """A tally that an informer's events keep up to date. Its methods are for one thread."""
 
-    def __init__(self, informer: GenericInformer, tally: Tally, fits: Filter) -> None:
+    def __init__(
+        self, informer: GenericInformer, tally: Tally, fits: Filter, changed: Flag | None = None
+    ) -> None:
+        """``changed`` is set whenever it changes; several may share one."""
         self._tally = tally
         self._lock = threading.Lock()  # guards _tally
-        self._changed = Flag()
+        self._changed = changed or Flag()
         self._changed.set()
         self._registration = informer.informer.add_event_handler(
             on_event=self._count, filter=fits, name="count"
@@ -190,6 +251,10 @@ class LiveCount:
     def rows(self) -> tuple[Rows, int]:
         """The groups now, and how many objects there are."""
         self._changed.clear()  # first: what changes from here on is for the next call
+        return self.current()
+
+    def current(self) -> tuple[Rows, int]:
+        """The same; `wait` goes on to say that it has not been returned."""
         with self._lock:
             return self._tally.rows(), self._tally.total
 
@@ -206,48 +271,89 @@ class LiveCount:
         self._changed.set()
 
 
-def _draw(
-    console: Console,
-    live_count: LiveCount,
-    notices: ConnectionNotices,
-    paths: list[str],
+class SeveralCounts:
+    """The counts of several clusters, as one."""
+
+    def __init__(self, counts: dict[str, LiveCount], changed: Flag) -> None:
+        self._counts = counts
+        self._changed = changed
+
+    def wait_for_all(self) -> None:
+        """Wait until what was there at the beginning has been counted."""
+        for each in self._counts.values():
+            each.wait_for_all()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until there is something that `rows` has not returned."""
+        return self._changed.wait(timeout)
+
+    def rows(self) -> tuple[Rows, int]:
+        """The groups of each cluster now, and how many objects there are in all."""
+        self._changed.clear()  # once: the next cluster must not clear what this one has said
+        found = {name: each.current() for name, each in self._counts.items()}
+        rows = [[name, *row] for name, (of, _) in found.items() for row in of]
+        return rows, sum(total for _, total in found.values())
+
+
+def _follow(
+    live_count: LiveCount | SeveralCounts,
+    notices: list[ConnectionNotices],
+    printer: _Printer,
     name: str,
 ) -> NoReturn:
-    """Draw the table anew when something has changed, until an interrupt."""
+    """Show the table, and again when something has changed, until an interrupt."""
+    console = canvas(sys.stdout)
+    if console is not None and printer.form.is_table:
+        _draw(console, live_count, notices, printer, name)
+    _print_blocks(live_count, notices, printer)
+
+
+def _draw(
+    console: Console,
+    live_count: LiveCount | SeveralCounts,
+    notices: list[ConnectionNotices],
+    printer: _Printer,
+    name: str,
+) -> NoReturn:
+    """Draw the table anew when something has changed."""
     from rich.live import Live  # noqa: PLC0415 - only a terminal needs it
 
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            notices.look()
+            for notice in notices:
+                notice.look()
             if live_count.wait(LOOK_SECONDS):
                 rows, total = live_count.rows()
-                live.update(_drawn(paths, rows, f"{name}: {total}"), refresh=True)
+                live.update(_drawn(printer.headings, rows, f"{name}: {total}"), refresh=True)
                 time.sleep(_REDRAW_SECONDS)  # a storm of events is one picture
 
 
-def _drawn(paths: list[str], rows: Rows, caption: str) -> Any:
+def _drawn(headings: Texts, rows: Rows, caption: str) -> Any:
     from rich import box  # noqa: PLC0415 - only a terminal needs it
     from rich.console import Group  # noqa: PLC0415
     from rich.table import Table as RichTable  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415 - what is in it is never markup
 
     table = RichTable(box=box.SIMPLE_HEAD)
-    table.add_column("COUNT", justify="right")
-    for path in paths:
-        table.add_column(Text(visible(_heading(path)).upper()))
+    for heading in headings:
+        right = heading == _COUNT
+        table.add_column(Text(visible(heading).upper()), justify="right" if right else "left")
     for cells in rows:
         table.add_row(*(Text(visible(cell)) for cell in cells))
     # As a caption of the table it would be cut into lines as narrow as that.
     return Group(table, Text(caption, style="italic", no_wrap=True, overflow="ellipsis"))
 
 
-def _print_blocks(live_count: LiveCount, notices: ConnectionNotices, printer: _Printer) -> NoReturn:
+def _print_blocks(
+    live_count: LiveCount | SeveralCounts, notices: list[ConnectionNotices], printer: _Printer
+) -> NoReturn:
     """Print the whole table, and again when the counts have changed."""
     screen = Screen()
     live_count.wait_for_all()
     before: Rows | None = None
     while True:
-        notices.look()
+        for notice in notices:
+            notice.look()
         screen.check_reader()
         if not live_count.wait(LOOK_SECONDS):
             continue
@@ -266,13 +372,12 @@ class _Printer:
     """How counts are printed where they are not drawn."""
 
     form: Form
-    paths: list[str]
-    headings: bool
+    headings: Texts
+    shows_headings: bool
 
     def lines(self, rows: Rows) -> list[str]:
         """The whole table."""
-        headings = ["count", *map(_heading, self.paths)]
-        return self.form.table(headings, show_headings=self.headings).lines(rows)
+        return self.form.table(self.headings, show_headings=self.shows_headings).lines(rows)
 
 
 def _heading(path: str) -> str:

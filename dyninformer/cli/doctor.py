@@ -28,7 +28,7 @@ from dyninformer.cli.resource_checks import (
 from dyninformer.cli.server_checks import ServerChecks, installed_versions
 from dyninformer.cli.terminal import Screen
 from dyninformer.discovery import Discovery
-from dyninformer.display.text import Line, visible
+from dyninformer.display.text import Line, counted, visible
 from dyninformer.errors import ConfigError
 from dyninformer.watching.client import Source
 
@@ -68,7 +68,7 @@ def command(
         bool,
         typer.Option(
             "--audit",
-            help="Compare what an informer holds, after --watch-for, with what the server has.",
+            help="Hold a cache for --watch-for, too, and compare it then with what the server has.",
         ),
     ] = False,
     target: Target,
@@ -118,6 +118,9 @@ def command(
     findings: list[Finding] = []
     screen = Screen()
     held = Held(watch_for, audit=audit)
+    if target.several:
+        _examine_several(target, resources or [], request_timeout, held, output)
+        return
     for finding in _examination(target, resources or [], request_timeout, held):
         findings.append(finding)
         if output == "text":
@@ -131,6 +134,46 @@ def command(
         typer.echo(f"{len(findings)} checks: {len(failed)} FAIL, {warned} warn")
     if failed:
         raise typer.Exit(UNREACHABLE if any(each.refused for each in failed) else FAILED)
+
+
+def _examine_several(
+    target: Target,
+    resources: list[str],
+    patience: float,
+    held: Held,
+    output: str,
+) -> None:
+    """All clusters at a time, told one after the other."""
+    from dyninformer.cli.contexts import in_each, targets  # noqa: PLC0415 - one does without
+
+    def examine(one: Target, _: object) -> list[Finding]:
+        return list(_examination(one, resources, patience, held))
+
+    outcomes = in_each(targets(target), examine, silence=False)
+    failed = {
+        name: [each for each in found if each.level is Level.FAIL]
+        for name, found in outcomes.done.items()
+    }
+    if output == "json":
+        records = [
+            {"cluster": name, **each.record()}
+            for name, found in outcomes.done.items()
+            for each in found
+        ]
+        is_ok = not any(failed.values())
+        typer.echo(json.dumps({"ok": is_ok, "findings": records}, indent=4))
+    else:
+        screen = Screen()
+        for name, found in outcomes.done.items():
+            screen.show([Line(visible(f"{name}:"))])
+            for finding in found:
+                screen.show(_lines(finding))
+        number = sum(map(bool, failed.values()))
+        typer.echo(f"{counted(len(failed), 'cluster')}: {number} with a FAIL")
+    outcomes.say_failures()
+    refused = any(each.refused for found in failed.values() for each in found)
+    worst = UNREACHABLE if refused else FAILED if any(failed.values()) else 0
+    outcomes.end(worst)
 
 
 def _examination(

@@ -58,7 +58,7 @@ def serving(port: int) -> Iterator[ApiServer]:
         server = ApiServer(tls=True, controllers=False, port=port)
     except ImportError as error:
         raise CommandError(
-            f"this command needs the embedded API server ({error}): "
+            f"this command needs the embedded API server, and that {error.name}: "
             "pip install 'dyninformer[cli,testing]'"
         ) from None
     except OSError as error:

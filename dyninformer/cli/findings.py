@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from dyninformer.cli.errors import in_a_shell
 from dyninformer.watching.requests import JsonReply, short
 
 _REFUSALS = (401, 403)
@@ -54,8 +56,18 @@ def fail(check: str, found: str, fix: str, *, refused: bool = False) -> Finding:
 
 def failed_by(check: str, error: Exception, *, refused: bool = True) -> Finding:
     """An error of the library: its first sentence says what happened, the others what to do."""
-    found, stop, fix = str(error).replace("\n", " ").partition(". ")
+    found, stop, fix = _in_one_line(in_a_shell(str(error))).partition(". ")
     return fail(check, found + stop.rstrip(), fix or _ANOTHER, refused=refused)
+
+
+def _in_one_line(text: str) -> str:
+    r"""A message, with what it lists behind semicolons.
+
+    >>> _in_one_line("Looked for:\n  - a: not set\n  - b: no such file\nSet a.")
+    'Looked for: a: not set; b: no such file. Set a.'
+    """
+    text = text.replace(":\n  - ", ": ").replace("\n  - ", "; ")
+    return re.sub(r"(?<=[^.:;?])\n(?=[A-Z])", ". ", text).replace("\n", " ")
 
 
 def denied(check: str, what: str, status: int, message: str, fix: str = "") -> Finding:

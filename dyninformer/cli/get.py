@@ -10,7 +10,7 @@ import typer
 
 from dyninformer.cli import arguments
 from dyninformer.cli.arguments import named_objects
-from dyninformer.cli.connection import Cluster, Server, Target, with_target
+from dyninformer.cli.connection import Server, Target, with_target
 from dyninformer.cli.errors import FAILED, WRONG_USAGE, CommandError
 from dyninformer.cli.fetch import Answer, Fetch, fetching
 from dyninformer.cli.output import Form, Labels, Part, printed
@@ -91,7 +91,7 @@ def command(
         from dyninformer.cli.where import where_filter  # noqa: PLC0415 - few looks read a path
 
         fits = where_filter(where)
-    query = _Query(
+    query = Query(
         named_objects(objects),
         form,
         fits,
@@ -108,8 +108,12 @@ def command(
     if query.named and (target.selector or target.field_selector):
         raise CommandError("give names or a selector, not both", code=WRONG_USAGE)
     if follows:
-        with target.connected() as cluster:
-            _watch(cluster, query, only_changes=watch_only, events=output_watch_events)
+        _watch(target, query, only_changes=watch_only, events=output_watch_events)
+        return
+    if target.several:
+        from dyninformer.cli import get_several  # noqa: PLC0415 - one cluster does without
+
+        get_several.print_once(target, query)
         return
     with fetching(target) as fetch:
         missing = _print_once(fetch, query)
@@ -125,7 +129,7 @@ def _keys(columns: Sequence[str] | None) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class _Query:
+class Query:
     """What is shown, and how."""
 
     names: dict[str, list[str]]
@@ -148,8 +152,8 @@ class _Query:
         return [len(each) for each in self.names.values()] == [1]
 
 
-def _print_once(fetch: Fetch, query: _Query) -> Lines:
-    """Print what is there; what to say of the names that are not."""
+def gathered(fetch: Fetch, query: Query) -> tuple[list[Part], Lines]:
+    """What is there; what to say of the names that are not."""
     server, form = fetch.server, query.form
     wanted: dict[ResolvedResource, list[str]] = {}
     for spelling, names in query.names.items():
@@ -169,6 +173,13 @@ def _print_once(fetch: Fetch, query: _Query) -> Lines:
             f'error: {resource.group_resource} "{visible(name)}" not found'
             for name in answer.missing
         ]
+    return parts, missing
+
+
+def _print_once(fetch: Fetch, query: Query) -> Lines:
+    """Print what is there; what to say of the names that are not."""
+    server, form = fetch.server, query.form
+    parts, missing = gathered(fetch, query)
     text = printed(
         form,
         server.discovery,
@@ -181,13 +192,13 @@ def _print_once(fetch: Fetch, query: _Query) -> Lines:
     )
     gone = bool(missing) and not any(part.answer.objects for part in parts)
     if form.is_table and not text and not missing:
-        say(_nothing(server, list(wanted)))
+        say(nothing(server, [part.resource for part in parts]))
     elif text and not gone:
         typer.echo(text, nl=form.kind != "jsonpath")
     return missing
 
 
-def _chosen(answer: Answer, query: _Query) -> Answer:
+def _chosen(answer: Answer, query: Query) -> Answer:
     """The objects that fit, in their order, with their rows."""
     if query.where is not None:
         answer = answer.only(query.where)
@@ -196,37 +207,37 @@ def _chosen(answer: Answer, query: _Query) -> Answer:
     return answer
 
 
-def _nothing(server: Server, resources: Sequence[ResolvedResource]) -> str:
+def nothing(server: Server, resources: Sequence[ResolvedResource]) -> str:
     """What kubectl says of an empty result."""
     spaces = [space for each in resources for space in server.namespaces_of(each)]
     inside = ", ".join(dict.fromkeys(filter(None, spaces)))
     return f"No resources found in {inside} namespace." if inside else "No resources found"
 
 
-def _watch(cluster: Cluster, query: _Query, *, only_changes: bool, events: bool) -> None:
+def _watch(target: Target, query: Query, *, only_changes: bool, events: bool) -> None:
     """Show objects as they are, and then as they change, until an interrupt."""
-    from dyninformer.cli.events import (  # noqa: PLC0415 - one look does without informers
-        EventFilter,
-        EventSource,
-        object_format,
-        show_events,
-    )
+    # One look does without informers.
+    from dyninformer.cli.events import EventFilter, object_format, show_events  # noqa: PLC0415
+    from dyninformer.cli.sources import EventSource, listening  # noqa: PLC0415
 
     form, fits = query.form, query.where or (lambda _: True)
-    source = EventSource(cluster, query.names)
-    if source.patterns or (source.resource is None and form.is_tabular and not form.argument):
-        raise CommandError(
-            "-w shows one resource as a table: watch several with `dyninformer watch`",
-            code=WRONG_USAGE,
-        )
-    shown_as = object_format(form, cluster, source, events=events, show_headings=query.headings)
-    source.begin(say)
-    objects = [obj for obj in source.objects() if fits(obj)]
-    _say_what_is_missing(query, objects)
-    show_events(cluster, source, EventFilter(fits, initial=not only_changes), shown_as)
+
+    def check(source: EventSource) -> None:
+        columns = form.is_tabular and not form.argument
+        if source.patterns or (source.resource is None and columns):
+            raise CommandError(
+                "-w shows one resource as a table: watch several with `dyninformer watch`",
+                code=WRONG_USAGE,
+            )
+
+    with listening(target, lambda _: query.names, check) as (sources, _):
+        shown_as = object_format(form, sources, events=events, show_headings=query.headings)
+        objects = [obj for _, source in sources for obj in source.objects() if fits(obj)]
+        _say_what_is_missing(query, objects)
+        show_events(sources, EventFilter(fits, initial=not only_changes), shown_as)
 
 
-def _say_what_is_missing(query: _Query, objects: Objects) -> None:
+def _say_what_is_missing(query: Query, objects: Objects) -> None:
     """People wonder at an empty screen; what comes later is shown when it comes."""
     there = {obj["metadata"]["name"] for obj in objects}
     named = dict.fromkeys(name for names in query.names.values() for name in names)

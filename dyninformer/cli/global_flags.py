@@ -184,7 +184,9 @@ class GlobalFlags:
         """The server that they mean. Requests are shown as ``-v`` says."""
         from dyninformer.watching.client import Source  # noqa: PLC0415 - it is heavy
 
-        return Source(kubeconfig=self._path, context=self.context, overrides=self._overrides())
+        return Source(
+            kubeconfig=self.kubeconfig_path, context=self.context, overrides=self._overrides()
+        )
 
     def brief_source(self) -> BriefSource | Source:
         """The same for few requests, and quicker to have, if the kubeconfig is plain."""
@@ -193,13 +195,14 @@ class GlobalFlags:
 
         overrides = self._overrides()
         place = config.find_configuration(
-            self._path, self.context, environment=os.environ, overrides=overrides
+            self.kubeconfig_path, self.context, environment=os.environ, overrides=overrides
         )
         found = BriefSource.of(config.Environment(place, overrides))
         return found or self.source()
 
     @property
-    def _path(self) -> str | None:
+    def kubeconfig_path(self) -> str | None:
+        """The file that was given."""
         return os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
 
     def _overrides(self) -> Overrides:

@@ -78,6 +78,13 @@ class Form:
             return forms.as_json(objects, one=one)
         return "\n".join(map(forms.as_ndjson, objects))
 
+    def own_columns(self) -> Columns:
+        """The columns of its argument."""
+        from dyninformer.display import columns  # noqa: PLC0415 - see `_own_rows`
+
+        nothing = "" if self.kind == "csv" else columns.NOTHING
+        return columns.custom_columns(self.argument, nothing=nothing)
+
     def columns(
         self,
         discovery: Discovery,
@@ -90,8 +97,7 @@ class Form:
         from dyninformer.display import columns  # noqa: PLC0415 - see `_own_rows`
 
         if self.is_tabular and self.argument:
-            nothing = "" if self.kind == "csv" else columns.NOTHING
-            return columns.custom_columns(self.argument, nothing=nothing)
+            return self.own_columns()
         made = columns.table_columns(
             resource.gvr,
             discovery.columns(resource.gvr),
@@ -155,26 +161,57 @@ def printed(
         for resource, answer in parts:
             if not answer.objects and form.is_table:
                 continue
-            with_kind = len(parts) > 1
-            if answer.columns:
-                heads, rows = _server_table(
-                    form, resource, answer, with_namespace=with_namespace, with_kind=with_kind
-                )
-            else:
-                columns = form.columns(
-                    discovery, resource, with_namespace=with_namespace, with_kind=with_kind
-                )
-                heads, rows = _own_rows(columns, answer.objects)
-            table = form.table([*heads, *labels.headings()], show_headings=headings)
-            shown = (
-                [*cells, *labels.cells(obj)]
-                for cells, obj in zip(rows, answer.objects, strict=True)
+            heads, rows = tabled(
+                form,
+                discovery,
+                Part(resource, answer),
+                with_namespace=with_namespace,
+                with_kind=len(parts) > 1,
+                labels=labels,
             )
-            tables.append("\n".join(table.lines(shown)))
+            table = form.table(heads, show_headings=headings)
+            tables.append("\n".join(table.lines(rows)))
         return ("\n\n" if form.is_table else "\n").join(tables)
-    found = [(resource, obj) for resource, answer in parts for obj in answer.objects]
+    objects = objects_of(form, discovery, parts, managed_fields=managed_fields)
     if form.kind == "name":
-        return "\n".join(_full_name(resource)(obj) for resource, obj in found)
+        return "\n".join(names_of(parts))
+    return form.text(objects, one=one)
+
+
+def tabled(
+    form: Form,
+    discovery: Discovery,
+    part: Part,
+    *,
+    with_namespace: bool,
+    with_kind: bool,
+    labels: Labels,
+) -> tuple[list[str], Rows]:
+    """The headings and the rows of one resource."""
+    resource, answer = part
+    if answer.columns:
+        heads, rows = _server_table(
+            form, resource, answer, with_namespace=with_namespace, with_kind=with_kind
+        )
+    else:
+        columns = form.columns(
+            discovery, resource, with_namespace=with_namespace, with_kind=with_kind
+        )
+        heads, rows = _own_rows(columns, answer.objects)
+    shown = [[*cells, *labels.cells(obj)] for cells, obj in zip(rows, answer.objects, strict=True)]
+    return [*heads, *labels.headings()], shown
+
+
+def names_of(parts: Sequence[Part]) -> list[str]:
+    """The full name of each object."""
+    return [_full_name(resource)(obj) for resource, answer in parts for obj in answer.objects]
+
+
+def objects_of(
+    form: Form, discovery: Discovery, parts: Sequence[Part], *, managed_fields: bool
+) -> Objects:
+    """The objects as a form without columns has them."""
+    found = [(resource, obj) for resource, answer in parts for obj in answer.objects]
     objects = [obj for _, obj in found]
     if form.kind == "neat":
         from dyninformer.display.neat import neat  # noqa: PLC0415 - other forms do without
@@ -182,7 +219,7 @@ def printed(
         objects = [neat(obj, discovery.defaults(resource.gvr)) for resource, obj in found]
     elif not managed_fields:
         objects = [forms.without_managed_fields(obj) for obj in objects]
-    return form.text(objects, one=one)
+    return objects
 
 
 def _own_rows(columns: Columns, objects: Objects) -> tuple[list[str], Rows]:

@@ -17,12 +17,9 @@ from dyninformer.cli.events import (
     ADDED,
     DELETED,
     MODIFIED,
-    EventSource,
-    TimedEvent,
-    received_events,
     watch_type,
-    watched,
 )
+from dyninformer.cli.sources import EventSource, TimedEvent, received_events, watched
 from dyninformer.cli.terminal import Shutdown, say, shutdown_on_signals
 from dyninformer.cli.where import Filter, where_filter
 from dyninformer.delivery.events import Event
@@ -35,8 +32,8 @@ from dyninformer.moments.recorded import (
     RecordingWriter,
     ResourceDefinition,
     now,
-    require_replaceable,
 )
+from dyninformer.moments.saved import require_replaceable
 from dyninformer.resource import GroupVersionResource
 
 _FLUSH_SECONDS: Final = 0.5  # that a recorder which is killed loses
@@ -44,7 +41,7 @@ _FLUSH_LINES: Final = 500
 _SECRETS: Final = GroupVersionResource("", "v1", "secrets")
 
 
-@with_target()
+@with_target("contexts", "all_contexts")
 def command(
     resources: arguments.Resources,
     *,
@@ -77,8 +74,8 @@ def command(
     restarts of the server and deletions of CRDs. Only you can read the file, and what has been
     written can be read even if the recorder is killed. `dyninformer replay` plays it.
 
-    Exit codes: 0 the time is over; 2 wrong usage; 3 the server cannot be reached or refuses;
-    130 interrupted, which is a good end too, and 143 terminated.
+    Exit codes: 0 the time is over; 1 the file cannot be written; 2 wrong usage; 3 the server
+    cannot be reached or refuses; 130 interrupted, which is a good end too, and 143 terminated.
 
     For example:
 
@@ -90,6 +87,8 @@ def command(
     """
     fits = where_filter(where) if where else None
     duration = seconds(length) if length is not None else math.inf
+    if duration < 0:
+        raise CommandError(f"--for {length}: leave it out to record until Ctrl-C", code=WRONG_USAGE)
     path = output.expanduser()
     require_replaceable(path)
     if not force and os.path.lexists(path):
@@ -130,7 +129,7 @@ class _Recorder:
     def run(self, source: EventSource, length: float, shutdown: Shutdown) -> None:
         """Record until the time is over, or a signal ends it."""
         flushed, waiting = -math.inf, 0
-        for received in received_events(self.cluster, source, length):
+        for received in received_events([(self.cluster, source)], length):
             moment = time.monotonic()
             if received is not None:
                 self._write(received)

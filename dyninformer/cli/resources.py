@@ -15,7 +15,9 @@ from dyninformer.discovery import ResolvedResource
 from dyninformer.display.table import Table
 
 
-@with_target("all_namespaces", "selector", "field_selector", unused=["namespace"])
+@with_target(
+    "all_namespaces", "selector", "field_selector", "contexts", "all_contexts", unused=["namespace"]
+)
 def command(
     pattern: Annotated[
         str,

@@ -1,4 +1,7 @@
-"""Where the installed command begins: an interrupt says nothing, from the first import on."""
+"""Where the installed command begins: an interrupt says nothing, from the first import on.
+
+It is there without the extra ``cli``, too, and then says what is to be installed.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ def main() -> None:
     """Run the command line. Also installed as the kubectl plugin ``kubectl informer``."""
     try:
         # Its import is most of what a short command takes.
-        from dyninformer.cli.main import main as run  # noqa: PLC0415 - see above
-
+        try:
+            from dyninformer.cli.main import main as run  # noqa: PLC0415 - see above
+        except ModuleNotFoundError as error:
+            sys.exit(f"error: the command needs {error.name}: pip install 'dyninformer[cli]'")
         run()
     except KeyboardInterrupt:
         sys.exit(130)

@@ -54,8 +54,8 @@ class StatusLine:
         self.clear()
         line = Text(text, style="dim")
         line.truncate(self._console.width - 1)  # the terminal's own break could not be taken back
+        self._shown = text  # first: an interrupt may come once it is printed, and takes it back
         self._console.print(line, end="")
-        self._shown = text
 
     def clear(self) -> None:
         """Make room for what is printed."""

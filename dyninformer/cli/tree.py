@@ -32,7 +32,7 @@ from dyninformer.relations.tree import (
 )
 
 
-@with_target("selector", "field_selector")
+@with_target("selector", "field_selector", "contexts", "all_contexts")
 def command(
     objects: arguments.ObjectWords,
     *,

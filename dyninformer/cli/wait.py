@@ -17,11 +17,12 @@ from dyninformer.cli.connection import (
     LOOK_SECONDS,
     Cluster,
     ConnectionNotices,
+    Say,
     Target,
+    saying,
     with_target,
 )
 from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
-from dyninformer.cli.terminal import say
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.discovery import ResolvedResource
 from dyninformer.display.forms import as_name
@@ -106,23 +107,37 @@ def command(
     if length > 0:  # else the first state has a time of its own
         target = replace(target, request_timeout=length)
     patient = not any(met(None) for met in parsed)  # a misspelled resource is not "deleted"
-    with target.connected() as cluster:
+    events: Events = queue.SimpleQueue()
+
+    def prepare(name: str, cluster: Cluster) -> tuple[Cluster, list[ResourceWait]]:
         together: dict[ResolvedResource, list[str]] = {}  # cert/shop certificates/mail: one
         for resource, names in wanted.items():
-            found = _resolved(cluster, resource, until if patient else 0.0)
+            found = _resolved(cluster, resource, until if patient else 0.0, saying(name))
             together.setdefault(found, []).extend(names)
-        events: Events = queue.SimpleQueue()
         waits = [
-            _resource_wait(cluster, found, list(dict.fromkeys(names)), parsed)
+            _resource_wait(cluster, found, list(dict.fromkeys(names)), parsed, name)
             for found, names in together.items()
         ]
         for each in waits:
             each.subscribe(events)
         cluster.sync()
-        _wait(cluster, waits, events, until, one_of=one_of)
+        return cluster, waits
+
+    if target.several:
+        from dyninformer.cli.contexts import connected, targets  # noqa: PLC0415 - as elsewhere
+
+        with connected(targets(target), prepare) as outcomes:
+            waits = [each for _, found in outcomes.done.values() for each in found]
+            clusters = {name: cluster for name, (cluster, _) in outcomes.done.items()}
+            _wait(clusters, waits, events, until, one_of)
+            outcomes.end() if not one_of else None
+        return
+    with target.connected() as cluster:
+        _, waits = prepare("", cluster)
+        _wait({"": cluster}, waits, events, until, one_of)
 
 
-def _resolved(cluster: Cluster, resource: str, until: float) -> ResolvedResource:
+def _resolved(cluster: Cluster, resource: str, until: float, say: Say) -> ResolvedResource:
     """The resource, as soon as the server has it."""
     announced = False
     while True:
@@ -141,7 +156,11 @@ def _resolved(cluster: Cluster, resource: str, until: float) -> ResolvedResource
 
 
 def _resource_wait(
-    cluster: Cluster, resource: ResolvedResource, names: list[str], conditions: list[Met]
+    cluster: Cluster,
+    resource: ResolvedResource,
+    names: list[str],
+    conditions: list[Met],
+    where: str,
 ) -> ResourceWait:
     if names and resource.namespaced and cluster.target.all_namespaces:
         raise CommandError(
@@ -154,13 +173,20 @@ def _resource_wait(
         for name in names
     ]
     informer = cluster.informer(resource, field_selector=only)
-    return ResourceWait(resource, informer, keys or None, conditions)
+    return ResourceWait(resource, informer, keys or None, conditions, where)
 
 
 def _wait(
-    cluster: Cluster, waits: list[ResourceWait], events: Events, until: float, *, one_of: bool
+    clusters: dict[str, Cluster],
+    waits: list[ResourceWait],
+    events: Events,
+    until: float,
+    one_of: bool,
 ) -> None:
-    notices = ConnectionNotices(cluster.factory.status)
+    notices = [
+        ConnectionNotices(cluster.factory.status, saying(name))
+        for name, cluster in clusters.items()
+    ]
     for each in waits:
         for name in each.look():
             typer.echo(f"{name} condition met")
@@ -168,7 +194,8 @@ def _wait(
         left = until - time.monotonic()
         if left <= 0:
             raise CommandError(_missing(waits, one_of=one_of), code=OUT_OF_TIME)
-        notices.look()
+        for notice in notices:
+            notice.look()
         try:
             each, event = events.get(timeout=min(left, LOOK_SECONDS))
         except queue.Empty:
@@ -195,6 +222,8 @@ class ResourceWait:
     informer: GenericInformer
     keys: list[str] | None
     conditions: list[Met]
+    cluster: str = ""
+    """Where, if it may be one of several."""
     met: set[str] = field(default_factory=set)
 
     def subscribe(self, events: Events) -> None:
@@ -231,7 +260,8 @@ class ResourceWait:
         """What there is instead, for each object that has not met them."""
         candidates = self._candidates()
         if not candidates:
-            return [f"{self.resource.group_resource}: there is no such object"]
+            where = f"{visible(self.cluster)} {self.resource.group_resource}".lstrip()
+            return [f"{where}: there is no such object"]
         return [
             f"{self._name(key)}{_inside(key)}: {visible(self._found(key))}"
             for key in candidates
@@ -255,8 +285,9 @@ class ResourceWait:
         return "; ".join(found) or "it meets the conditions only now"
 
     def _name(self, key: str) -> str:
-        name = {"metadata": {"name": key.rpartition("/")[2]}}
-        return as_name(name, self.resource.kind, self.resource.gvr.group)
+        obj = {"metadata": {"name": key.rpartition("/")[2]}}
+        name = as_name(obj, self.resource.kind, self.resource.gvr.group)
+        return f"{visible(self.cluster)} {name}".lstrip()
 
 
 def _inside(key: str) -> str:

@@ -9,6 +9,8 @@ import shlex
 import subprocess
 from typing import Annotated, Final
 
+import typer
+
 from dyninformer.cli import arguments
 from dyninformer.cli.arguments import seconds
 from dyninformer.cli.connection import Target, with_target
@@ -17,14 +19,13 @@ from dyninformer.cli.events import (
     EventDiffs,
     EventFilter,
     EventFormat,
-    EventSource,
     EventTable,
     ShownEvent,
     object_format,
     show_events,
-    watched,
 )
 from dyninformer.cli.output import Form
+from dyninformer.cli.sources import EventSource, listening, watched
 from dyninformer.cli.terminal import say
 from dyninformer.cli.where import where_filter
 from dyninformer.display.forms import as_ndjson, without_managed_fields
@@ -34,7 +35,7 @@ from dyninformer.waiting import Met, met_when
 _shown_option: Final = arguments.panel("What is shown")
 
 _CONDITIONS: Final = ("condition=", "jsonpath=")
-_PLACEHOLDERS: Final = ("namespace", "name", "event", "kind", "resource")
+_PLACEHOLDERS: Final = ("cluster", "namespace", "name", "event", "kind", "resource")
 _PLACEHOLDER: Final = re.compile("{(" + "|".join(_PLACEHOLDERS) + ")}")
 
 
@@ -120,24 +121,33 @@ def command(
     act = ExecCommand(execute, shell=shell).run if execute is not None else None
     met = _met(until) if until is not None else None
     length = seconds(timeout) if timeout is not None else math.inf
-    with target.connected() as cluster:
-        events = EventFilter(fits, on or [], initial=not no_initial, list_keys=cluster.list_keys)
-        source = EventSource(cluster, watched(cluster, resources))
+
+    def check(source: EventSource) -> None:
+        if form.kind == "csv" and not form.argument and source.resource is None:
+            raise CommandError("-o csv shows one resource: its columns", code=WRONG_USAGE)
+
+    with listening(target, lambda cluster: watched(cluster, resources), check) as (sources, code):
+        list_keys = sources[0][0].list_keys
+        events = EventFilter(fits, on or [], initial=not no_initial, list_keys=list_keys)
         shown_as: EventFormat
         if diff:
             shown_as = EventDiffs()
         elif form.is_table:
-            shown_as = EventTable(form, cluster, source, events.paths, show_headings=not no_headers)
+            shown_as = EventTable(form, sources, events.paths, show_headings=not no_headers)
         else:
             shown_as = object_format(
-                form, cluster, source, events=output_watch_events, show_headings=not no_headers
+                form, sources, events=output_watch_events, show_headings=not no_headers
             )
-        source.begin(say)
-        if missing := source.missing():
-            say(f"not there yet: {visible(', '.join(missing))}")
-        elif form.is_table and not source.patterns and not any(True for _ in source.objects()):
+        missing = set[str].intersection(*(set(each.missing()) for _, each in sources))
+        if missing:
+            say(f"not there yet: {visible(', '.join(sorted(missing)))}")
+        elif form.is_table and not any(
+            each.patterns or any(True for _ in each.objects()) for _, each in sources
+        ):
             say("No resources found yet")  # people wonder at an empty screen
-        show_events(cluster, source, events, shown_as, act=act, met=met, length=length)
+        show_events(sources, events, shown_as, act=act, met=met, length=length)
+        if code:
+            raise typer.Exit(code)
 
 
 def _met(until: str) -> Met:
@@ -174,9 +184,14 @@ class ExecCommand:
             "kind": str(shown.object.get("kind") or ""),
             "resource": event.gvr.group_resource,
         }
+        if shown.cluster:
+            facts["cluster"] = shown.cluster
         words = self._words
         if not self._shell:
-            words = [_PLACEHOLDER.sub(lambda found: facts[found[1]], word) for word in words]
+            words = [
+                _PLACEHOLDER.sub(lambda found: facts.get(found[1], found[0]), word)
+                for word in words
+            ]
         namespace = f"{event.namespace}/" if event.namespace else ""
         failure = (
             f"exec failed for {visible(f'{event.gvr.group_resource} {namespace}{event.name}')}"

@@ -9,7 +9,6 @@ import random
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -31,7 +30,7 @@ from dyninformer.delivery.queue import (
 from dyninformer.delivery.stream import EventStream, checked_idle_timeout
 from dyninformer.delivery.worker import Teller, Telling, Worker
 from dyninformer.errors import StoppedError
-from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.metrics.told import NO_METRICS, Metrics, begin, end
 from dyninformer.options import check_merging
 from dyninformer.store.decide import Delta, LiveDeltas
 from dyninformer.store.store import Store
@@ -98,7 +97,15 @@ class Timers:
             running = self._running
         self._changed.set()
         if not running:
-            spawn(self._owner, self._name, self._run)
+            try:
+                spawn(self._owner, self._name, self._run)
+            except RuntimeError:  # no more threads
+                with self._lock:
+                    if self._running or timer not in self._heap:
+                        return timer  # another's thread does it
+                    self._heap.remove(timer)
+                    heapq.heapify(self._heap)
+                raise
         return timer
 
     def cancel(self, timer: Timer) -> None:
@@ -157,7 +164,8 @@ class _Subscriber:
     """
 
     __slots__ = (
-        "first", "given_name", "lost", "name", "period", "queue", "shown", "timer", "warn_from"
+        "first", "given_name", "lost", "metrics", "name", "period", "queue", "shown", "timer",
+        "warn_from",
     )  # fmt: skip
 
     def __init__(
@@ -168,8 +176,10 @@ class _Subscriber:
         given_name: str | None = None,
         *,
         shown: str,
+        metrics: Metrics,
     ) -> None:
         self.name = name
+        self.metrics = metrics
         self.given_name = given_name
         self.shown = shown  # what it is called in a sentence
         self.queue = queue
@@ -196,6 +206,11 @@ _MERGED: Final = (
     "which leaves %d: until it has caught up it is told the newest state of each object, and not "
     "each change (%d times so far)"
 )
+
+
+def _backlog_of(queue: HandlerQueue) -> list[tuple[str, float]] | None:
+    """What metrics look at; None once it is closed."""
+    return None if queue.closed else [("backlog", queue.backlog)]
 
 
 class _Aside:
@@ -231,6 +246,8 @@ class Dispatcher:
 
     The store's lock guards all that is here (S7). Each method takes it for as long as it
     decides, and acts without it: starts threads, sets timers, counts. Any thread may call them.
+
+    Not for import.
     """
 
     def __init__(
@@ -261,9 +278,9 @@ class Dispatcher:
         self._synced = False
         self._stopped = False
         # Of these three either end takes one call of C, and so no lock.
-        self._collected: deque[_Subscriber] = deque()  # streams that nobody holds
-        self._failures: deque[Failure] = deque()  # missed changes, and why
-        self._behind: deque[HandlerQueue] = deque()  # those that do not keep up
+        self._collected: list[_Subscriber] = []  # streams that nobody holds
+        self._failures: list[Failure] = []  # missed changes, and why
+        self._behind: list[HandlerQueue] = []  # those that do not keep up
         self._aside = _Aside(self._follow_up)
         in_forked_child(
             self, _stopped=True, _subscribers=(), _watched=dict, _wanted=set, _starts_due=False
@@ -332,7 +349,12 @@ class Dispatcher:
                 name = handler.given_name or self._free_name(handler.name)
                 period = handler.resync_period(self._resync)
                 subscriber = _Subscriber(
-                    name, queue, period, handler.given_name, shown=f"handler {name}"
+                    name,
+                    queue,
+                    period,
+                    handler.given_name,
+                    shown=f"handler {name}",
+                    metrics=self._metrics_of(name, queue),
                 )
                 telling = Telling(
                     self._owner,
@@ -340,7 +362,7 @@ class Dispatcher:
                     queue,
                     handler,
                     name,
-                    self._metrics,
+                    subscriber.metrics,
                     partial(self._lose, subscriber),
                 )
                 if teller_of is None:
@@ -386,7 +408,13 @@ class Dispatcher:
         checked_flag("initial", initial)
         check_merging(coalesce, max_backlog)
         queue = self._queue(Consumer.AWAKE, coalesce, max_backlog, initial=initial)
-        subscriber = _Subscriber("events", queue, self._resync, shown="an event stream")
+        subscriber = _Subscriber(
+            "events",
+            queue,
+            self._resync,
+            shown="an event stream",
+            metrics=self._metrics_of("events", queue),
+        )
         stream = make(
             self._store, queue, partial(self._end, subscriber), partial(self._collect, subscriber)
         )
@@ -394,6 +422,9 @@ class Dispatcher:
             self._subscribe(subscriber, replay=initial)
         self._schedule(subscriber)
         return stream  # an interrupt before this collects it, and so unsubscribes
+
+    def _metrics_of(self, name: str, queue: HandlerQueue) -> Metrics:
+        return begin(self._metrics, self._store.gvr, partial(_backlog_of, queue), handler=name)
 
     def _queue(
         self, consumer: Consumer, coalesce: bool, max_backlog: int | None, *, initial: bool
@@ -443,13 +474,33 @@ class Dispatcher:
             for watch in watches:
                 watch.end()
         for subscriber, count in zip(ended, dropped, strict=True):
-            self._end_waits(subscriber)
             if count:
-                self._metrics.count(
-                    "dropped_events", self._store.gvr, count, handler=subscriber.name
-                )
+                subscriber.metrics.count("dropped_events", self._store.gvr, count)
+            self._end_waits(subscriber)
         with self._store.lock:  # not before: whom an interrupt left out must be found again
             self._subscribers, self._watched = (), {}
+
+    def finish(self) -> None:
+        """Tell what is queued, and nothing more: each handler and stream ends once it has heard it.
+
+        Nothing must be published any more. Waits for nobody; idempotent.
+        """
+        with self._store.lock:
+            if self._stopped:
+                return
+            self._stopped = True  # nobody comes any more
+            watched = tuple(self._watched.values())
+            for each in self._subscribers:
+                if not each.queue.closed:
+                    each.queue.mark(partial(self._heard_all, each))
+        for watches in watched:
+            for watch in watches:
+                watch.end()
+
+    def _heard_all(self, subscriber: _Subscriber) -> None:
+        """It has nothing left to hear. On its consumer's thread, or under the lock."""
+        subscriber.queue.closed = True
+        self._collect(subscriber)
 
     def wait_stopped(self, timeout: float | None = None) -> Names:
         """After ``stop``: wait for the callbacks that run; the names of those that still do.
@@ -519,7 +570,7 @@ class Dispatcher:
         """What could not be done under the lock, or by a finalizer. Without the lock."""
         while self._collected:
             try:
-                subscriber = self._collected.popleft()
+                subscriber = self._collected.pop(0)
             except IndexError:  # another thread was faster
                 break
             self._end(subscriber)
@@ -532,7 +583,7 @@ class Dispatcher:
                 )
         while self._behind:
             try:
-                queue = self._behind.popleft()
+                queue = self._behind.pop(0)
             except IndexError:
                 break
             for subscriber in self._subscribers:
@@ -541,7 +592,7 @@ class Dispatcher:
         failed = False
         while self._failures:
             try:
-                subscriber, error = self._failures.popleft()
+                subscriber, error = self._failures.pop(0)
             except IndexError:
                 break
             failed = True
@@ -557,13 +608,13 @@ class Dispatcher:
 
     def _report_behind(self, subscriber: _Subscriber) -> None:
         """It does not keep up: its changes were merged, or have become many."""
-        gvr, name, queue = self._store.gvr, subscriber.name, subscriber.queue
+        gvr, queue = self._store.gvr, subscriber.queue
         backlog = queue.backlog
-        self._metrics.gauge("backlog", gvr, backlog, handler=name)
+        subscriber.metrics.gauge("backlog", gvr, backlog)
         if queue.most is None:
             _logger.warning(_FALLS_BEHIND, gvr, subscriber.shown, backlog)
             return
-        self._metrics.count("backlogs_merged", gvr, handler=name)
+        subscriber.metrics.count("backlogs_merged", gvr)
         now = time.monotonic()
         if now >= subscriber.warn_from:
             subscriber.warn_from = now + WARN_EVERY
@@ -587,6 +638,7 @@ class Dispatcher:
 
     def _end_waits(self, subscriber: _Subscriber) -> None:
         subscriber.first.end()
+        end(subscriber.metrics)
         if subscriber.timer is not None:
             self._timers.cancel(subscriber.timer)
 
@@ -659,6 +711,6 @@ class Dispatcher:
                     queue.put_walk(ViewWalk(store.view(), sync=True))
             self._start_threads()
             if busy:
-                self._metrics.count("resyncs_skipped", store.gvr, handler=subscriber.name)
+                subscriber.metrics.count("resyncs_skipped", store.gvr)
         finally:  # what failed now may go well at the next
             self._schedule(subscriber)

@@ -11,6 +11,7 @@ from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.delivery.queue import Step
 from dyninformer.errors import EventTypeWarning
+from dyninformer.printable import printable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec, Entry
@@ -85,7 +86,7 @@ class Event(Shown):
     ADDED namespaces.v1 default True Namespace
     """
 
-    __slots__ = ("_codec", "_gvr", "_now", "_object", "_old", "_step", "_type", "_was")
+    __slots__ = ("_cluster", "_codec", "_gvr", "_now", "_object", "_old", "_step", "_type", "_was")
 
     def __init__(
         self,
@@ -93,8 +94,10 @@ class Event(Shown):
         codec: Codec,
         step: Delta,
         decoded: Object | None = None,
+        cluster: str = "",
     ) -> None:
         self._gvr = gvr
+        self._cluster = cluster
         self._codec = codec
         self._step = step
         self._object = decoded
@@ -124,6 +127,11 @@ class Event(Shown):
     def gvr(self) -> GroupVersionResource:
         """The resource."""
         return self._gvr
+
+    @property
+    def cluster(self) -> str:
+        """The object's cluster, by its name in the `Fleet`; "" outside of a fleet."""
+        return self._cluster
 
     @property
     def key(self) -> str:
@@ -198,4 +206,5 @@ class Event(Shown):
         return differences(decode(self._was), decode(self._now), ignored, keys)
 
     def __repr__(self) -> str:
-        return f"<Event {self._type} {self._gvr} {self._step.key}>"
+        where = f"{self._cluster} " if self._cluster else ""
+        return f"<Event {self._type} {where}{self._gvr} {printable(self._step.key)}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -117,12 +118,20 @@ class Handler:
         self.coalesce = coalesce
         self.max_backlog = max_backlog
         """None is the informer's."""
+        self.cluster = ""
+        """Of which cluster of a fleet it is told."""
         self.given_name = name
         """A handler of the same given name is replaced."""
         self.name = name or _name_of(handler, chosen)
         self._selective = chooses is not None or self._projection is not None
         # It hears every update, and gets the two objects alone.
         self._takes_pairs = not self._selective and self.on_event is None
+
+    def in_cluster(self, cluster: str) -> Handler:
+        """The same handler, for the events of one cluster of a fleet."""
+        made = copy.copy(self)
+        made.cluster = cluster
+        return made
 
     def call_through(self, call: Callable[..., object]) -> None:
         """Have ``call(callback, *args)`` stand for each call of a callback from now on."""
@@ -152,7 +161,8 @@ class Handler:
         """
         before, after = step.old, step.new
         if before is None or after is None or not self._takes_pairs or type(step) is not Delta:
-            self._tell_event(Event(gvr, codec, step), step, codec, stopped)
+            event = Event(gvr, codec, step, cluster=self.cluster)
+            self._tell_event(event, step, codec, stopped)
         elif self.on_update is not None:  # what nearly every step is
             old, new = read(codec.plain(before)), read(codec.plain(after))
             if not stopped():
@@ -206,9 +216,10 @@ class Handler:
             knew, admits = self._filter(was or {}), self._filter(now)
             if not knew:
                 entered = Delta(step.key, None, new)
-                return Event(event.gvr, codec, entered, now) if admits else None
+                return Event(event.gvr, codec, entered, now, self.cluster) if admits else None
             if not admits:
-                return Event(event.gvr, codec, Delta(step.key, old, None), was)
+                left = Delta(step.key, old, None)
+                return Event(event.gvr, codec, left, was, self.cluster)
         if self._projection is None:
             return event
         rows = self._projection.rows
@@ -311,6 +322,11 @@ class FirstState:
         for bell in self._bells:
             bell.ring()
 
+    @property
+    def bell(self) -> Bell:
+        """Rings when it is reached, and when no more events will come."""
+        return self._settled.bell
+
     def ring(self, bell: Bell) -> None:
         """Ring a bell, too, when it is reached, and when no more events will come."""
         self._bells = (*self._bells, bell)
@@ -394,6 +410,11 @@ class Registration(Shown):
         if self._tells_here():
             return self.has_synced()
         return (yield from self._first.until_reached(timeout))
+
+    @property
+    def bell(self) -> Bell:
+        """Rings when `has_synced` becomes true, and when the handler hears nothing any more."""
+        return self._first.bell
 
     def ring(self, bell: Bell) -> None:
         """Ring when `has_synced` becomes true, and when the handler hears nothing any more.

@@ -140,6 +140,7 @@ def merged(first: Delta, then: Delta) -> Delta | None:
         final_state_unknown=then.final_state_unknown,
         last=then.old if then.new is None else None,
         uids_unknown=first.new is None or _may_be_another(first) or _may_be_another(then),
+        came=first.came,  # for so long the handler has not been told what has changed
     )
 
 

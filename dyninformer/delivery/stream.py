@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from dyninformer.checked import checked_number
@@ -13,7 +12,7 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.store.decide import Delta
 from dyninformer.store.store import Store
-from dyninformer.threads import Deadline
+from dyninformer.threads import ClosedByWith, Deadline
 from dyninformer.types import Keys
 
 
@@ -65,7 +64,7 @@ class Subscription(Shown):
     @property
     def backlog(self) -> int:
         """The number of events that have come and were not yet taken."""
-        return self._queue.backlog - self._given
+        return max(0, self._queue.backlog - self._given)  # that of a closed queue is 0
 
     @property
     def overflows(self) -> int:
@@ -86,7 +85,7 @@ class Subscription(Shown):
             self._forget()
 
 
-class EventStream(Subscription):
+class EventStream(Subscription, ClosedByWith):
     """The events of one informer, from the moment that it was asked for.
 
     Iterate over it; no thread is behind it, and it holds what you have not yet taken. It ends
@@ -158,17 +157,6 @@ class EventStream(Subscription):
             if not woken and deadline.over:
                 return None
         return None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"backlog={self.backlog}"

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 from dyninformer.delivery.handlers import Handler
 from dyninformer.delivery.queue import HandlerQueue
-from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.metrics.told import NO_METRICS, Metrics, observe, observes
 from dyninformer.store.store import Store
 from dyninformer.threads import Deadline, Flag, in_forked_child, spawn
 
@@ -36,17 +36,29 @@ class Telling(NamedTuple):
         """No callback is to begin any more."""
         return self.queue.closed
 
+    @property
+    def measures(self) -> bool:
+        """Somebody wants to know how long it takes: see `measured`."""
+        return observes(self.metrics)
+
+    def measured(self, came: float, began: float) -> None:
+        """A step that came, and was begun, then is over; by the monotonic clock."""
+        gvr, metrics = self.store.gvr, self.metrics
+        observe(metrics, "handler_duration_seconds", gvr, time.monotonic() - began)
+        if came:  # by a watch: neither a first state nor a resync
+            observe(metrics, "event_lag_seconds", gvr, began - came)
+
     def report(self, number: int) -> None:
         """So many steps were handled since the last report."""
         gvr = self.store.gvr
-        self.metrics.count("handled", gvr, number, handler=self.name)
-        self.metrics.gauge("backlog", gvr, self.queue.backlog, handler=self.name)
+        self.metrics.count("handled", gvr, number)
+        self.metrics.gauge("backlog", gvr, self.queue.backlog)
 
     def failed(self, key: str, error: BaseException) -> None:
         """The handler raised (S10)."""
         gvr = self.store.gvr
         _logger.error("handler %s of %s failed on %s", self.name, gvr, key, exc_info=error)
-        self.metrics.count("handler_errors", gvr, handler=self.name)
+        self.metrics.count("handler_errors", gvr)
 
 
 class Teller(Protocol):
@@ -145,13 +157,18 @@ class Worker:
         telling, queue, tell = self._telling, self._queue, self._telling.handler.tell
         stopped, gvr, codec = telling.stopped, self._store.gvr, self._store.codec
         following, counted = queue.following, telling.metrics is not NO_METRICS
+        measured, began = telling.measured if telling.measures else None, 0.0
         told, due = 0, time.monotonic() + REPORT_EVERY
         step = queue.head()
         while step is not None:
+            if measured is not None:
+                began = time.monotonic()
             try:
                 tell(step, gvr, codec, stopped)
             except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends no handler (S10)
                 telling.failed(step.key, error)
+            if measured is not None:
+                measured(step.came, began)
             step = following()
             if counted:
                 told += 1

@@ -233,13 +233,17 @@ class Discovery:
         if kept is not None and kept.epoch == epoch and self._clock() - kept.asked_at < max_age:
             return kept.catalog
         limit = self._patience if deadline is None else deadline.left
-        return self._within(limit, lambda: self._catalogs.share(epoch, self._ask)).catalog
+        look = partial(self._ask, kept)
+        return self._within(limit, lambda: self._catalogs.share(epoch, look)).catalog
 
-    def _ask(self) -> _Kept:
+    def _ask(self, seen: _Kept | None) -> _Kept:
+        """What the server says now, or has said to another thread since ``seen`` was kept."""
         with self._turn:
             asked_at = self._clock()
             with self._lock:
-                epoch = self._epoch
+                epoch, kept = self._epoch, self._kept
+            if kept is not None and kept is not seen and kept.epoch == epoch:
+                return kept
             served = self._client.served()
             with self._lock:
                 before = self._kept

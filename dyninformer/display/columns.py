@@ -121,9 +121,15 @@ def _custom(path: str, nothing: str) -> Cell:
     return shown
 
 
+def metadata_of(obj: Object) -> Object:
+    """The metadata of an object, which may be anybody's; empty if it has none."""
+    found = obj.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
 def _name(obj: Object) -> str:
-    return str(obj["metadata"].get("name", ""))
+    return str(metadata_of(obj).get("name", ""))
 
 
 def _namespace(obj: Object) -> str:
-    return str(obj["metadata"].get("namespace", ""))
+    return str(metadata_of(obj).get("namespace", ""))

@@ -46,9 +46,30 @@ _DARK: Final = (
     "--dy-stripe:#1a212a;--dy-good:#3fb950;--dy-bad:#e3a008;--dy-add:#12361f;--dy-cut:#4a1d1f;"
     "--dy-key:#79c0ff;color-scheme:dark"
 )
+# VS Code calls a light theme of high contrast one of high contrast as well.
+_LIGHT_CONTRAST: Final = ".vscode-high-contrast-light"
+_DARK_CONTRAST: Final = f".vscode-high-contrast:not({_LIGHT_CONTRAST})"
 _THEMES: Final = (
-    (("[data-jp-theme-light=true]", ".vscode-light", "[data-theme=light]", ".light"), _LIGHT),
-    (("[data-jp-theme-light=false]", ".vscode-dark", "[data-theme=dark]", ".dark"), _DARK),
+    (
+        (
+            "[data-jp-theme-light=true]",
+            ".vscode-light",
+            _LIGHT_CONTRAST,
+            "[data-theme=light]",
+            ".light",
+        ),
+        _LIGHT,
+    ),
+    (
+        (
+            "[data-jp-theme-light=false]",
+            ".vscode-dark",
+            _DARK_CONTRAST,
+            "[data-theme=dark]",
+            ".dark",
+        ),
+        _DARK,
+    ),
 )
 # A page's own rules must not win: JupyterLab's for tables, which stand them to the right, have two
 # classes. To name a class again makes a rule weigh more.

@@ -23,7 +23,7 @@ from dyninformer.delivery.handlers import Registration
 from dyninformer.delivery.stream import Subscription
 from dyninformer.discovery.known import Known
 from dyninformer.display import html, terminal
-from dyninformer.display.columns import row, table_columns
+from dyninformer.display.columns import metadata_of, row, table_columns
 from dyninformer.display.diff import diff_lines
 from dyninformer.display.page import (
     FIRST_ROWS,
@@ -44,12 +44,19 @@ from dyninformer.factory import (
     Statuses,
     SyncResult,
 )
+from dyninformer.fleet.fleet import Fleet
+from dyninformer.fleet.follower import FleetFollower
+from dyninformer.fleet.handlers import FleetRegistration
+from dyninformer.fleet.informer import FleetGenericInformer, FleetInformer
+from dyninformer.fleet.lister import FleetLister, FleetNamespaceLister
+from dyninformer.fleet.status import FleetStatuses, FleetSyncResult
+from dyninformer.fleet.stream import FleetEventStream
 from dyninformer.follow import Follower
 from dyninformer.frames.selection import Rows
 from dyninformer.frames.types import json_text
 from dyninformer.indexer import Indexer, Store
 from dyninformer.informer import SharedIndexInformer
-from dyninformer.jsonpath.cells import age
+from dyninformer.jsonpath.cells import age, moment_of
 from dyninformer.lister import GenericLister, GenericNamespaceLister, Held
 from dyninformer.moments.difference import Difference, ObjectDifference
 from dyninformer.moments.recording import Recording
@@ -200,6 +207,130 @@ def _(thing: DynamicSharedInformerFactory) -> Page:
     headings = ["resource", "standing", "objects", "bytes", "as of", "why"]
     parts = [without_blank(grid(headings, rows, noun="informer"), "why")] if rows else []
     return Page("DynamicSharedInformerFactory", standing, parts)
+
+
+# -- many clusters -----------------------------------------------------------------------
+
+
+@page.register
+def _(thing: Fleet) -> Page:
+    hosts, statuses = thing.hosts(), thing.status()
+    live = sum(each.standing == "live" for each in statuses.values())
+    rows = [
+        [
+            name,
+            each.standing,
+            hosts.get(name, ""),
+            f"{len(each):,}",
+            f"{sum(status.objects for status in each.values()):,}",
+            each.reason,
+        ]
+        for name, each in statuses.items()
+    ]
+    headings = ["cluster", "standing", "host", "resources", "objects", "why"]
+    parts = [without_blank(grid(headings, rows, noun="cluster"), "why")] if rows else []
+    return Page("Fleet", Standing(f"{live} of {counted(len(rows), 'cluster')} live"), parts)
+
+
+@page.register
+def _(thing: FleetStatuses) -> Page:
+    rows = [
+        [cluster, str(resource), each.standing, f"{each.objects:,}", each.reason]
+        for cluster, statuses in thing.items()
+        for resource, each in statuses.items()
+    ]
+    headings = ["cluster", "resource", "standing", "objects", "why"]
+    return Page(parts=[without_blank(grid(headings, rows, noun="informer"), "why")])
+
+
+@page.register
+def _(thing: FleetSyncResult) -> Page:
+    rows = [
+        [cluster, str(resource), "yes" if synced else "no"]
+        for cluster, caches in thing.items()
+        for resource, synced in caches.items()
+    ]
+    word = "synced" if thing else "not synced"
+    shown = grid(["cluster", "resource", "synced"], rows, noun="cache")
+    return Page("FleetSyncResult", Standing(word), [shown])
+
+
+@page.register
+def _(thing: FleetLister) -> Page:
+    return _of_fleet("FleetLister", thing, None)
+
+
+@page.register
+def _(thing: FleetNamespaceLister) -> Page:
+    return _of_fleet("FleetLister", thing.lister, thing.namespace)
+
+
+@page.register
+def _(thing: FleetGenericInformer) -> Page:
+    return _of_fleet("FleetGenericInformer", thing.lister, None)
+
+
+@page.register
+def _(thing: FleetInformer) -> Page:
+    rows = [
+        [cluster, each.standing, f"{each.objects:,}", _ago(each.fresh_as_of), each.reason]
+        for cluster, each in thing.status().items()
+    ]
+    headings = ["cluster", "standing", "objects", "as of", "why"]
+    shown = without_blank(grid(headings, rows, noun="cluster"), "why")
+    return Page(f"FleetInformer of {thing.lister.name}", parts=[shown])
+
+
+@page.register
+def _(thing: FleetRegistration) -> Page:
+    word = "removed" if thing.removed else "synced" if thing.has_synced() else "not synced"
+    said = f"{counted(thing.backlog, 'event')} to be handled"
+    return Page(f"FleetRegistration {thing.name}", Standing(word, (said,)))
+
+
+@page.register
+def _(thing: FleetEventStream) -> Page:
+    word = "closed" if thing.closed else "open"
+    return Page("FleetEventStream", Standing(word, (counted(thing.backlog, "event"),)))
+
+
+@page.register
+def _(thing: FleetFollower) -> Page:
+    found, reasons = thing.resources(), thing.reasons
+    rows = [
+        [name, ", ".join(map(str, gvrs)), reasons.get(name, "")] for name, gvrs in found.items()
+    ]
+    word = "synced" if thing.has_synced() else "not synced"
+    shown = without_blank(grid(["cluster", "resources", "why"], rows, noun="cluster"), "why")
+    return Page(f"FleetFollower of {', '.join(thing.patterns)}", Standing(word), [shown])
+
+
+def _of_fleet(what: str, lister: FleetLister, namespace: str | None) -> Page:
+    """The first objects of all clusters, in the columns of the first that has any."""
+    held = list(lister.tables())
+    cells: list[list[object]] = []
+    total, headings = 0, ["cluster", "name"]
+    for cluster, each in held:
+        store = each.store
+        total += len(store) if namespace is None else store.count_in(namespace)
+        objects = store.first(FIRST_ROWS, namespace).some(FIRST_ROWS - len(cells))
+        if not objects:
+            continue
+        with_namespace = any(obj.get("metadata", {}).get("namespace") for obj in objects)
+        known = each.known
+        columns = table_columns(known.gvr, known.columns(), with_namespace=with_namespace)
+        own = ["cluster", *(column.heading for column in columns)]
+        if not cells:
+            headings = own
+        if own == headings:
+            cells += [[cluster, *row(columns, obj)] for obj in objects]
+    words = [each.status().standing for _, each in held]
+    said = [f"{words.count(word)} {word}" for word in dict.fromkeys(words)]
+    standing = Standing(counted(len(held), "cluster"), (*said, counted(total, "object")))
+    where = f" in {namespace}" if namespace else ""
+    return Page(
+        f"{what} of {lister.name}{where}", standing, [grid(headings, cells, total, noun="object")]
+    )
 
 
 # -- events ------------------------------------------------------------------------------
@@ -361,7 +492,8 @@ def _(thing: AuditReport) -> Page:
 
 
 def _headline(thing: Event | Version) -> str:
-    return f"{thing.type.value} {thing.gvr} {thing.key}"
+    cluster = thing.cluster if isinstance(thing, Event) else ""
+    return f"{thing.type.value} {cluster and f'{cluster} '}{thing.gvr} {thing.key}"
 
 
 def _marks(thing: Event | Version) -> tuple[str, ...]:
@@ -439,12 +571,14 @@ def _facts(status: InformerStatus) -> Iterator[tuple[str, str]]:
     """Each field of a status that says something, in words."""
     for field in fields(status):
         value = getattr(status, field.name)
-        if value is None or value == "" or (value == 0 and field.name not in _ALWAYS):
+        if value is None or value in ("", ()) or (value == 0 and field.name not in _ALWAYS):
             continue
         if isinstance(value, datetime):
             text = f"{_clock(value)} ({_ago(value)})"
         elif isinstance(value, bool):
             text = "yes" if value else "no"
+        elif isinstance(value, tuple):
+            text = ", ".join(value)
         else:
             text = f"{value:,}" if isinstance(value, int) else str(value)
         yield field.name.replace("_", " "), text
@@ -460,6 +594,7 @@ def _asked(informer: SharedIndexInformer) -> list[tuple[str, str]]:
         "namespaces": ", ".join(filter(None, options.scopes)) or "all",
         "label selector": options.label_selector,
         "field selector": options.field_selector,
+        "shard": "" if options.shard is None else str(options.shard),
         "metadata only": "yes" if options.metadata_only else "",
         "indexes": ", ".join(informer.indexer.get_indexers()),
     }
@@ -468,7 +603,7 @@ def _asked(informer: SharedIndexInformer) -> list[tuple[str, str]]:
 
 def _grid(objects: Objects, known: Known, total: int) -> Grid:
     """Objects as kubectl would show them."""
-    with_namespace = any(obj.get("metadata", {}).get("namespace") for obj in objects)
+    with_namespace = any(metadata_of(obj).get("namespace") for obj in objects)
     columns = table_columns(known.gvr, known.columns(), with_namespace=with_namespace)
     cells = [row(columns, obj) for obj in objects]
     return grid([column.heading for column in columns], cells, total, noun="object")
@@ -479,18 +614,16 @@ def _of_objects(several: Objects, known: Known | None) -> Grid:
         return _grid(several[:FIRST_ROWS], known, len(several))
     rows = []
     for obj in several[:FIRST_ROWS]:
-        metadata = obj.get("metadata")
-        about = metadata if isinstance(metadata, dict) else {}
+        about = metadata_of(obj)
         created = about.get("creationTimestamp")
-        born = datetime.fromisoformat(created) if isinstance(created, str) else None
+        born = moment_of(created) if isinstance(created, str) else None
         namespace, name = about.get("namespace"), about.get("name")
         rows.append([obj.get("kind"), namespace, name, _span(born) if born else ""])
     return grid(["kind", "namespace", "name", "age"], rows, len(several), noun="object")
 
 
 def _of_object(obj: Object) -> Page:
-    metadata = obj.get("metadata")
-    about = metadata if isinstance(metadata, dict) else {}
+    about = metadata_of(obj)
     place = "/".join(str(about[name]) for name in ("namespace", "name") if about.get(name))
     return Page(f"{obj.get('kind') or ''} {place}".strip(), parts=[Yaml(obj)])
 
@@ -500,6 +633,8 @@ def _known(of: Any) -> Known | None:
     if of is None:
         return None
     lister = getattr(of, "lister", of)
+    if isinstance(lister, FleetLister):
+        return next((held.known for _, held in lister.tables()), None)
     if not isinstance(lister, GenericLister):
         raise wrong("of", of, "the informer or the lister that the objects came from")
     return lister.held.known

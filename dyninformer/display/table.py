@@ -131,7 +131,7 @@ def rank(value: Any) -> Rank:
     if value is None:
         return (0, 0.0, "")
     if isinstance(value, bool | int | float):
-        return (1, float(value), "")
+        return (1, value, "")  # a whole number as it is: a float is exact up to 2**53
     return (2, 0.0, _natural(str(value)))
 
 

@@ -6,9 +6,9 @@ pandas' frames and Arrow get the values in the column's one type (`types`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypedDict, Unpack, overload
 
 from dyninformer.checked import checked_mapping, checked_texts, wrong
 from dyninformer.discovery import PrinterColumn
@@ -20,10 +20,12 @@ from dyninformer.jsonpath import JSONPath, Projection
 from dyninformer.jsonpath.cells import check_column
 from dyninformer.jsonpath.printing import print_value
 from dyninformer.jsonpath.writing import Way
+from dyninformer.options import IndexValue, check_known
 from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.store.collector import made_at_once
-from dyninformer.store.snapshot import Columns, Row, Selector, View, entries_of
+from dyninformer.store.matching import entries_of
+from dyninformer.store.snapshot import Columns, Row, Selector, View
 from dyninformer.types import Key, Values
 
 if TYPE_CHECKING:
@@ -31,14 +33,19 @@ if TYPE_CHECKING:
 
 Labels: TypeAlias = str | Sequence[str] | Mapping[str, str]
 Several: TypeAlias = str | Sequence[str]
+Index: TypeAlias = tuple[str, IndexValue]
+"""The name of an index, and what to look up in it."""
 Take: TypeAlias = Callable[[Values], Any]
 Rank: TypeAlias = tuple[int, float, str]
 ColumnList: TypeAlias = "list[Column]"
 KeyList: TypeAlias = list[Key]
 
 NAMESPACE, NAME = "namespace", "name"
+_TAKEN: Final = "_column"
+"""Behind the name of a column that is another's already, and that nobody has chosen."""
 _SHOWN: Final = 20  # rows in a repr
 _AT_ONCE: Final = 2000  # objects
+_FEW: Final = 1000  # texts of a column
 
 _COLUMNS: Final = "a mapping from names to paths, such as {'issuer': '.spec.issuerRef.name'}"
 _LABELS: Final = "labels, such as ['app', 'tier'], or a mapping from names to labels"
@@ -66,6 +73,65 @@ class Column(NamedTuple):
         return [values[0] if values else None for values in found]
 
 
+class SelectOptions(TypedDict, total=False):
+    """What `GenericLister.select` and ``to_frame`` take by name, for type checkers.
+
+    So can a function of yours.
+
+    >>> from typing import Unpack
+    >>> from dyninformer import GenericLister, SelectOptions, open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> def phases(lister: GenericLister, **options: Unpack[SelectOptions]) -> list:
+    ...     return [row["phase"] for row in lister.select({"phase": ".status.phase"}, **options)]
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     phases(namespaces.lister, field_selector="metadata.name=default")
+    ['Active']
+    """
+
+    selector: Selector | None
+    """By labels, as `GenericLister.list`: ``"app=shop,tier in (web,api)"``, or a mapping."""
+    field_selector: Selector | None
+    """By any field, evaluated here: ``"spec.issuerRef.name=ca"``, or a mapping."""
+    index: Index | None
+    """An index and what to look up in it: ``("by-node", "n1")``."""
+    sort_by: Several | None
+    """A column or a path, or several, with a minus for the greatest first; what has no value comes
+    last."""
+    labels: Labels | None
+    """Labels that become columns: ``["app", "tier"]``, or a mapping from names to labels."""
+    quantity: Several | None
+    """Columns whose values are quantities: of ``"500m"`` and ``"1Gi"`` they make numbers."""
+
+
+class LiveOptions(TypedDict, total=False):
+    """What ``live`` and ``live_widget`` take by name, for type checkers.
+
+    So can a function of yours.
+
+    >>> from typing import Unpack
+    >>> from dyninformer import LiveOptions, OpenInformer, open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> def phases(opened: OpenInformer, **options: Unpack[LiveOptions]) -> object:
+    ...     return opened.live({"phase": ".status.phase"}, **options)
+    >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
+    ...     print(phases(namespaces, field_selector="metadata.name=default"))
+    namespaces.v1: 1 object, live
+    NAME      PHASE
+    default   Active
+    """
+
+    by: Several | None
+    """A path, or several: the objects are counted by what these find."""
+    selector: Selector | None
+    """By labels, as `GenericLister.list`: ``"app=shop,tier in (web,api)"``, or a mapping."""
+    field_selector: Selector | None
+    """By any field, evaluated here: ``"spec.issuerRef.name=ca"``, or a mapping."""
+    sort_by: str | None
+    """A column, the greatest first with a minus: ``"-age"``."""
+    name: str | None
+    """One of the same name takes the place of the one before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Which objects, in which order, with which columns; None is all of them, or what is usual.
@@ -79,6 +145,13 @@ class Choice:
     sort_by: Several | None = None
     labels: Labels | None = None
     quantity: Several | None = None
+    index: Index | None = None
+
+    @classmethod
+    def of(cls, columns: Columns | None, **options: Unpack[SelectOptions]) -> Choice:
+        """As it is asked for; TypeError names an option that does not exist."""
+        check_known("a table", options, SelectOptions.__annotations__)
+        return cls(columns, **options)
 
 
 EVERYTHING: Final = Choice()
@@ -124,11 +197,12 @@ class Table:
         return arrow.schema([column.name for column in self.columns], self.types())
 
 
-class Rows(Sequence[Row], Shown):
+class Rows(Shown):
     """What ``select`` gives: a dict for each object, which Arrow's readers read as a table.
 
-    A row is made when it is looked at, and is the caller's own. It equals a list of the same rows;
-    it is none itself, since polars and DuckDB take lists for something else.
+    A row is made when it is looked at, and is the caller's own. It equals a list of the same rows,
+    and does what a sequence does. It is neither by its type: of lists DuckDB does not ask for
+    Arrow, and of any ``Sequence`` polars does not, but guesses types from the first rows.
 
     Not for import.
     """
@@ -156,6 +230,14 @@ class Rows(Sequence[Row], Shown):
     def __len__(self) -> int:
         return len(self.table.keys)
 
+    def index(self, row: Row) -> int:
+        """Where the first row is that equals this one; ValueError if there is none."""
+        return list(self).index(row)
+
+    def count(self, row: Row) -> int:
+        """How many rows equal this one."""
+        return list(self).count(row)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | Rows):
             return NotImplemented
@@ -178,18 +260,28 @@ class Rows(Sequence[Row], Shown):
         return f"[{shown}{more}]"
 
 
-def tabled(view: View, known: Known, choice: Choice = EVERYTHING) -> Table:
-    """The table of a moment."""
+def tabled(
+    view: View,
+    known: Known,
+    choice: Choice = EVERYTHING,
+    chosen: Mapping[Key, Entry] | None = None,
+) -> Table:
+    """The table of a moment. ``chosen`` is what the choice's selectors match, where it is known.
+
+    Then the view may be a part of the moment.
+    """
     columns = asked_for(known, choice, namespaced=is_namespaced(view, known))
     if choice == EVERYTHING:
         return table_of(view, columns)
-    order = _order(choice.sort_by, columns)
-    entries = entries_of(view, choice.selector, choice.field_selector)
+    order = order_of(choice.sort_by, columns)
+    entries = chosen
+    if entries is None:
+        entries = entries_of(view, choice.selector, choice.field_selector)
     keys = list(entries)
     hidden = [column for _, column, _ in order if column not in columns]
     found = gathered([*columns, *hidden], keys, list(entries.values()), view.codec)
     if order:
-        places = _sorted(order, [*columns, *hidden], found)
+        places = places_in(order, [*columns, *hidden], found)
         keys = [keys[at] for at in places]
         found = [[values[at] for at in places] for values in found[: len(columns)]]
     return Table(columns, found, keys)
@@ -197,9 +289,8 @@ def tabled(view: View, known: Known, choice: Choice = EVERYTHING) -> Table:
 
 def table_of(view: View, columns: Sequence[Column]) -> Table:
     """These columns of all objects of a moment."""
-    held = dict(view.items())
-    keys = list(held)
-    return Table(columns, gathered(list(columns), keys, list(held.values()), view.codec), keys)
+    keys, entries = view.keys(), [entry for _, entry in view.items()]
+    return Table(columns, gathered(list(columns), keys, entries, view.codec), keys)
 
 
 def stream_schema(view: View, known: Known) -> object:
@@ -215,14 +306,15 @@ def asked_for(known: Known, choice: Choice, *, namespaced: bool) -> ColumnList:
     columns = {each.name: each for each in identity(namespaced)}
     schema = types.whole_schema(known.schema())
     if choice.columns is None:
-        own = printer_columns(known, wide=False)
-        columns |= {each.name: each for each in own}
+        for each in printer_columns(known, wide=False):
+            name = free(each.name, columns.__contains__)
+            columns[name] = each._replace(name=name)
     else:
         checked_mapping("columns", choice.columns, _COLUMNS)
         declared = _types_of_printer_columns(known)
         for name, path in choice.columns.items():
             columns[name] = _chosen(name, path, schema, declared)
-    for name, label in _labels(choice.labels).items():
+    for name, label in _labels(choice.labels, columns).items():
         columns[name] = Column(name, _label_path(label), types.TEXT)
     for name in _quantities(choice.quantity, columns):
         columns[name] = _as_quantity(columns[name])
@@ -247,6 +339,8 @@ def gathered(
     places = [column for column in columns if column.path is not None and not _is_text(column)]
     projection = Projection([column.path for column in places if column.path is not None])
     by_column: dict[int, Values] = {id(column): [] for column in places}
+    # Texts that a column has again and again, as long as those are few, are one text for all.
+    again: dict[int, dict[str, str]] = {id(column): {} for column in places}
 
     def gather() -> None:
         # In parts: what was found is a list for each value, which need not all be there at once.
@@ -254,7 +348,16 @@ def gathered(
             part = map(codec.plain, entries[start : start + _AT_ONCE])
             found = zip(*map(projection.rows, part), strict=True)
             for column, groups in zip(places, found, strict=True):
-                by_column[id(column)] += column.values(groups)
+                values = column.values(groups)
+                once = again.get(id(column))
+                if once is not None:
+                    values = [
+                        once.setdefault(each, each) if type(each) is str else each
+                        for each in values
+                    ]
+                    if len(once) > _FEW:
+                        del again[id(column)]
+                by_column[id(column)] += values
 
     made_at_once(gather)
     for column in columns:
@@ -268,7 +371,8 @@ def _values(column: Column, keys: KeyList, found: Values | None) -> Values:
     if found is not None:
         return found
     if column is _NAMESPACE:
-        return [key.rpartition("/")[0] for key in keys]
+        once: dict[str, str] = {}  # as many texts as there are namespaces, not as there are keys
+        return [once.setdefault(name, name) for name in (key.rpartition("/")[0] for key in keys)]
     if column is _NAME:
         return [key.rpartition("/")[2] for key in keys]
     return [None] * len(keys)
@@ -346,11 +450,21 @@ def _first_text(found: Values) -> str | None:
     value = found[0]
     if value is None or isinstance(value, str):
         return value
-    return print_value(value)
+    try:
+        return print_value(value)
+    except JSONPathError:  # it is nested too deep
+        return None
 
 
-def _labels(given: Labels | None) -> Mapping[str, str]:
-    """Labels by the names of their columns."""
+def free(name: str, is_taken: Callable[[str], bool]) -> str:
+    """The name, or one made of it that no column has."""
+    while is_taken(name):
+        name += _TAKEN
+    return name
+
+
+def _labels(given: Labels | None, taken: Container[str]) -> Mapping[str, str]:
+    """Labels by the names of their columns: which somebody said, or else the free ones."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -359,7 +473,8 @@ def _labels(given: Labels | None) -> Mapping[str, str]:
             if not isinstance(each, str):
                 raise wrong("a label", each, "its key, such as 'app.kubernetes.io/name'")
         return found
-    return {each: each for each in checked_texts("labels", given, _LABELS)}
+    labels = dict.fromkeys(checked_texts("labels", given, _LABELS))
+    return {free(each, taken.__contains__): each for each in labels}
 
 
 def _label_path(label: str) -> JSONPath:
@@ -402,7 +517,7 @@ class _Order(NamedTuple):
     name: str
 
 
-def _order(given: Several | None, columns: ColumnList) -> list[_Order]:
+def order_of(given: Several | None, columns: ColumnList) -> list[_Order]:
     """What to sort by, the first of them before the others."""
     if given is None:
         return []
@@ -417,11 +532,11 @@ def _order(given: Several | None, columns: ColumnList) -> list[_Order]:
     return orders
 
 
-def _sorted(orders: Sequence[_Order], columns: ColumnList, found: Sequence[Values]) -> list[int]:
+def places_in(orders: Sequence[_Order], columns: ColumnList, found: Sequence[Values]) -> list[int]:
     """The places of the rows in their new order; rows that are equal stay in theirs."""
     places = list(range(len(found[0])))
     for order in reversed(orders):
-        ranks = list(map(_rank, found[columns.index(order.column)]))
+        ranks = _ranks(order.column, found[columns.index(order.column)])
         there = [at for at in places if ranks[at] is not None]
         there.sort(key=lambda at: ranks[at] or _LEAST, reverse=order.greatest_first)
         places = there + [at for at in places if ranks[at] is None]
@@ -431,10 +546,18 @@ def _sorted(orders: Sequence[_Order], columns: ColumnList, found: Sequence[Value
 _LEAST: Final[Rank] = (0, 0.0, "")
 
 
+def _ranks(column: Column, values: Values) -> Sequence[Rank | None]:
+    if column.type != types.TIME:
+        return list(map(_rank, values))
+    # As texts, times of other zones, or with fractions, would be in another order.
+    moments = types.fitted(types.TIME, values)
+    return [None if each is None else (1, types.microseconds(each), "") for each in moments]
+
+
 def _rank(value: Any) -> Rank | None:
     """Numbers, then texts; what is not there comes last, whatever the order."""
     if value is None or value == []:
         return None
     if isinstance(value, bool | int | float):
-        return (1, float(value), "")
+        return (1, value, "")  # a whole number as it is: a float is exact up to 2**53
     return (2, 0.0, value if isinstance(value, str) else types.json_text(value))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from dyninformer.checked import checked_text
 from dyninformer.discovery.known import Known
+from dyninformer.errors import NotSyncedWarning
 from dyninformer.frames import types
 from dyninformer.frames.selection import (
     Column,
     ColumnList,
     Table,
+    free,
     identity,
     is_namespaced,
     printer_columns,
@@ -38,8 +41,6 @@ _METADATA: Final = {
 }
 _NOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 _LOOKED_AT: Final = 100  # objects, for the fields of what has no schema
-_COLUMN: Final = "_column"
-"""Behind the name of a printer column that is called as something else, in whatever case."""
 # Nodes of DuckDB's syntax tree that may take columns without naming them.
 _TAKE_ALL: Final = frozenset({"STAR", "POSITIONAL_REFERENCE", "PIVOT", "SHOW_REF", "NATURAL"})
 
@@ -49,6 +50,8 @@ class Cached(NamedTuple):
 
     view: View
     known: Known
+    early: Callable[[], str]
+    """What to warn of before it is read; empty if nothing."""
 
 
 def relation(query: str, cached: Iterable[Cached]) -> duckdb.DuckDBPyRelation:
@@ -61,26 +64,42 @@ def relation(query: str, cached: Iterable[Cached]) -> duckdb.DuckDBPyRelation:
     connection = duckdb.connect(":memory:")
     words = _words(connection, query)
     tables = dict(_named(cached))
-    for name, each in tables.items():
-        if words is None or name in words:
-            connection.register(name, _Registered(each, _named_of(_columns(each), words)))
+    asked = {
+        name: _columns(each) for name, each in tables.items() if words is None or name in words
+    }
+    for name, columns in asked.items():
+        early = tables[name].early()
+        if early:
+            warnings.warn(early, NotSyncedWarning, stacklevel=3)
+        connection.register(name, _Registered(tables[name], _named_of(columns, words)))
     try:
         found: duckdb.DuckDBPyRelation = connection.sql(query)
     except duckdb.CatalogException as error:
         error.add_note(f"cached: {', '.join(sorted(tables)) or 'nothing'}")
         raise
+    except duckdb.BinderException as error:  # of the columns DuckDB knows those that are named
+        for name, columns in asked.items():
+            error.add_note(f"columns of {name}: {', '.join(each.name for each in columns)}")
+        raise
     return found
 
 
 def _named(cached: Iterable[Cached]) -> Iterator[tuple[str, Cached]]:
-    """Collections by plural and group; by the plural alone, too, if there is one of that name."""
+    """Collections by plural and group; by the plural alone, too, if there is one of that name.
+
+    The core group has no name, so that its resources go by the plural. Two versions of one resource
+    go by their versions.
+    """
     held = list(cached)
     plurals = [each.known.gvr.resource for each in held]
+    groups = [each.known.gvr.group_resource for each in held]
     for each in held:
         gvr = each.known.gvr
         if plurals.count(gvr.resource) == 1:
             yield gvr.resource, each
-        if gvr.group:
+        if groups.count(gvr.group_resource) > 1:
+            yield str(gvr), each
+        else:
             yield gvr.group_resource, each
 
 
@@ -121,16 +140,15 @@ _ALL: Final = "*"
 
 def _columns(cached: Cached) -> ColumnList:
     """All columns of a table, each under a name that no other has in any case."""
-    found = {each.name: each for each in identity(is_namespaced(*cached))}
+    found = {each.name: each for each in identity(is_namespaced(cached.view, cached.known))}
     for name, (path, type_) in _METADATA.items():
         found[name] = Column(name, JSONPath(path), type_)
-    for name, type_ in _fields(cached).items():
-        if name.lower() not in found:
-            found[name.lower()] = Column(name, JSONPath(str(Way().to(name))), type_)
-    for each in printer_columns(cached.known, wide=True):
-        name = each.name
-        while name.lower() in found:
-            name += _COLUMN
+    fields = [
+        Column(name, JSONPath(str(Way().to(name))), type_)
+        for name, type_ in _fields(cached).items()
+    ]
+    for each in (*fields, *printer_columns(cached.known, wide=True)):
+        name = free(each.name, lambda name: name.lower() in found)
         found[name.lower()] = each._replace(name=name)
     return list(found.values())
 

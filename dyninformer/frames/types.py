@@ -171,6 +171,8 @@ def _of_object(schema: Schema, depth: int) -> Type:
     if schema.get("x-kubernetes-preserve-unknown-fields") or (properties and others):
         return JSON  # a struct would lose what it has not declared
     if isinstance(properties, dict) and properties:
+        if len({name.lower() for name in properties}) < len(properties):
+            return JSON  # SQL takes the one for the other
         fields = sorted(properties.items())
         return Type(
             Kind.STRUCT, fields=tuple((name, _of_schema(each, depth + 1)) for name, each in fields)

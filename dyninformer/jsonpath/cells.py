@@ -39,7 +39,8 @@ def cell(path: str, type: str, obj: Any, *, now: datetime | None = None) -> Any:
     """The cell of a table for a printer column; None is an empty one.
 
     ``type`` is the column's: string, integer, number, boolean or date. A date is told as an
-    age, counted to ``now``. A path that fails on the object gives an empty cell.
+    age, counted to ``now``. A path that fails on the object, or finds what is nested too deep to be
+    printed, gives an empty cell.
 
     >>> cell(".spec.replicas", "integer", {"spec": {"replicas": 3}})
     3
@@ -49,13 +50,13 @@ def cell(path: str, type: str, obj: Any, *, now: datetime | None = None) -> Any:
     expression = _column(path)
     try:
         groups = expression.groups(decoded(obj))
+        if not groups or not groups[0]:
+            return None
+        value = groups[0][0]
+        if type == "string":
+            return _NO_VALUE if value is None else print_value(value)
     except JSONPathError:
         return None
-    if not groups or not groups[0]:
-        return None
-    value = groups[0][0]
-    if type == "string":
-        return _NO_VALUE if value is None else print_value(value)
     return _typed(type, value, now)
 
 

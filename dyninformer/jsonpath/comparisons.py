@@ -25,7 +25,8 @@ _OPERATORS: Final[Mapping[str, Compare]] = {
     ">": operator.gt,
 }
 _QUANTITY: Final = re.compile(
-    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)(?P<unit>[numkMGTPE]|[KMGTPE]i)?\Z"
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)(?P<unit>[numkMGTPE]|[KMGTPE]i)?\Z",
+    re.ASCII,
 )
 _UNITS: Final = {
     **{unit: Decimal(10) ** (3 * power) for power, unit in enumerate("num", start=-3)},

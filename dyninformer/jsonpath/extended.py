@@ -7,7 +7,7 @@ load than everything else here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -22,12 +22,12 @@ from dyninformer.jsonpath.compiling import (
     Steps,
     compilable,
 )
-from dyninformer.jsonpath.regexes import BoundedRegex, start_evaluation
+from dyninformer.jsonpath.regexes import PATIENCE, BoundedRegex, spend, start_evaluation
 from dyninformer.jsonpath.text import explain
 from dyninformer.types import Values
 
 MAX_LENGTH = 2048
-MAX_WORK = 1_000_000
+MAX_WORK = 500_000
 MAX_DEPTH = 64
 _MAX_CHOICES = 4096
 _MAX_DESCENTS = 8
@@ -57,7 +57,7 @@ class ExtendedExpression(Expression):
         tokens = _tokens(text)
         self.doubts = _settle_tokens(tokens, text)
         root = _parsed(tokens, text)
-        self._descents = _make_safe(root, text)
+        _make_safe(root, text)
         chain = _chain(root)
         self.steps = _steps(chain)
         self._nodes = chain if self.steps else [root]
@@ -73,8 +73,6 @@ class ExtendedExpression(Expression):
 
     def find(self, root: Any) -> Values:
         """Everything found in a decoded object, in jsonpath-ng's order."""
-        if self._descents > 1:
-            _check_depth(root, self._descents, self.text)
         return _find_in(self._nodes, [root], self.text)
 
     def find_from(self, start: int, values: Values) -> Values:
@@ -237,16 +235,19 @@ def _malformed(text: str, bad: Exception) -> JSONPathError:
     return JSONPathError(f"{text}: {message or type(bad).__name__}")
 
 
-def _make_safe(root: Any, text: str) -> int:
-    """Bound an expression's depth, choices and patterns; how many ``..`` it has."""
-    choices, descents = 1, 0
+def _make_safe(root: Any, text: str) -> None:
+    """Bound an expression's depth, choices and patterns, and what it may go through."""
+    choices, descents, returns = 1, 0, -1
+    nodes = []
     waiting = [(root, 1)]
     while waiting:
         node, depth = waiting.pop()
         if depth > MAX_DEPTH:
             raise JSONPathError(f"the expression is nested deeper than {MAX_DEPTH}: {text[:60]}")
+        nodes.append(node)
         choices *= max(1, len(getattr(node, "fields", ())), len(getattr(node, "indices", ())))
         descents += type(node).__name__ == "Descendants"
+        returns += type(node).__name__ in {"Root", "Parent"}
         if getattr(node, "op", None) == "=~":
             node.find = partial(_matches, node.target, BoundedRegex(node.value))
         elif getattr(node, "op_symbol", None) == "*":
@@ -256,7 +257,9 @@ def _make_safe(root: Any, text: str) -> int:
         waiting.extend((child, depth + 1) for child in _inside(node))
     if choices > _MAX_CHOICES or descents > _MAX_DESCENTS:
         raise JSONPathError(f"the expression multiplies what it finds too often: {text[:60]}")
-    return descents
+    if descents > 1 or returns > 0:  # else no value is reached in two ways
+        for node in nodes:
+            node.find = partial(_counted, node.find, text)
 
 
 def _inside(node: Any) -> Iterator[Any]:
@@ -267,6 +270,16 @@ def _inside(node: Any) -> Iterator[Any]:
     for name in ("expressions", "operands"):
         for child in getattr(node, name, None) or ():
             yield child[0] if isinstance(child, tuple) else child
+
+
+def _counted(find: Callable[[Any], Any], text: str, datum: Any) -> Any:
+    """What a node finds, as long as all of them together do not find too much."""
+    found = find(datum)
+    if not spend((1 + len(_listed(found))) * (PATIENCE // MAX_WORK)):
+        raise JSONPathError(
+            f"{text}: gave up after {MAX_WORK:,} values: the expression multiplies what it finds"
+        )
+    return found
 
 
 def _matches(target: Any, regex: BoundedRegex, datum: Any) -> list[Any]:
@@ -281,18 +294,3 @@ def _times(left: Any, right: Any) -> Any:
         if isinstance(some, str | list) and isinstance(other, int) and len(some) * other > MAX_WORK:
             raise JSONPathError("a text or a list multiplied by a number gets too long")
     return left * right
-
-
-def _check_depth(root: Any, descents: int, text: str) -> None:
-    """JSONPathError where several ``..`` could give a value for each way to reach it."""
-    size, deepest = 0, 1
-    waiting = [(root, 1)]
-    while waiting:
-        value, depth = waiting.pop()
-        size += 1
-        deepest = max(deepest, depth)
-        children = value.values() if isinstance(value, dict) else value
-        if isinstance(value, dict | list):
-            waiting.extend((child, depth + 1) for child in children)
-    if size * deepest ** (descents - 1) > MAX_WORK:
-        raise JSONPathError(f"{text}: the object is too large and deep for {descents} times '..'")

@@ -230,7 +230,7 @@ _REPAIRS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (re.compile(r"\[\?\(\((.*)\)\)\]"), r"[?(\1)]"),
     (re.compile(r"\[\*\*\]"), "[*]"),
     (re.compile(r"\[$"), "[*]"),
-    (re.compile(r"\[\}$"), "[*]}"),
+    (re.compile(r"\[\}?$"), "[*]}"),
     (re.compile(r"\.\.\*"), ".."),
     (re.compile(r"\.{3,}"), ".."),
     (re.compile(r"\{\{(.*)\}\}"), r"{\1}"),

@@ -46,6 +46,12 @@ def start_evaluation() -> None:
     _remaining.steps = PATIENCE
 
 
+def spend(steps: int) -> bool:
+    """Take from what this thread's evaluation may do; whether it had so much."""
+    _remaining.steps -= steps
+    return _remaining.steps >= 0
+
+
 class BoundedRegex:
     """A pattern that was measured; used as ``re.Pattern`` is, where jsonpath-ng uses one.
 
@@ -80,8 +86,7 @@ class BoundedRegex:
         return self._pattern.sub(replacement, text)
 
     def _spend(self, text: str) -> None:
-        _remaining.steps -= self._choices * (len(text) + 1) ** self._power
-        if _remaining.steps < 0:
+        if not spend(self._choices * (len(text) + 1) ** self._power):
             raise JSONPathError(
                 f"gave up on the pattern {self._pattern.pattern!r}: on texts this long it could "
                 "take minutes; anchor it with ^, or use fewer repeats"

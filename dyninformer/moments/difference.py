@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
+from dyninformer.moments.version import OfObject
 from dyninformer.printable import printable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
@@ -32,7 +34,7 @@ _SHOWN_CHANGES: Final = 10
 _SHOWN_VALUE: Final = 100  # characters
 
 
-class ObjectDifference(Shown):
+class ObjectDifference(OfObject):
     """An object that differs between two snapshots: it came, went, or changed. Frozen.
 
     ``old`` and ``new`` are decoded when they are first asked for, and are the caller's own.
@@ -48,10 +50,17 @@ class ObjectDifference(Shown):
     ADDED shop None Namespace
     """
 
-    __slots__ = ("_key", "_new", "_now", "_old", "_was")
+    __slots__ = ("_declared", "_key", "_new", "_now", "_old", "_was")
 
-    def __init__(self, key: str, was: Packed | None, now: Packed | None) -> None:
+    def __init__(
+        self,
+        key: str,
+        was: Packed | None,
+        now: Packed | None,
+        declared: Callable[[], ListKeys] = dict,
+    ) -> None:
         self._key = key
+        self._declared = declared
         self._was = was
         self._now = now
         self._old: Object | None = None
@@ -61,21 +70,6 @@ class ObjectDifference(Shown):
     def type(self) -> str:
         """ADDED, REMOVED or CHANGED."""
         return "ADDED" if self._was is None else "REMOVED" if self._now is None else "CHANGED"
-
-    @property
-    def key(self) -> str:
-        """``namespace/name``, or the name of a cluster-scoped object."""
-        return self._key
-
-    @property
-    def namespace(self) -> str:
-        """Its namespace, "" if it is cluster-scoped."""
-        return self._key.rpartition("/")[0]
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._key.rpartition("/")[2]
 
     @property
     def old(self) -> Object | None:
@@ -100,14 +94,18 @@ class ObjectDifference(Shown):
         return codec.identity(was).is_of_another_object(other.identity(now))
 
     def changes(self, ignore: Iterable[str] = (), *, keys: ListKeys | None = None) -> Differences:
-        """What differs in it, path by path, as `Event.changes`; empty if it came or went."""
+        """What differs in it, path by path, as `Event.changes`; empty if it came or went.
+
+        Elements of lists are told apart by the keys that the CRD declares, if no others are given.
+        """
         ignored = checked_texts("ignore", ignore, "paths")
         if self._was is None or self._now is None:
             return []
-        return differences(_decoded(self._was), _decoded(self._now), ignored, keys)
+        by = self._declared() if keys is None else keys
+        return differences(_decoded(self._was), _decoded(self._now), ignored, by)
 
     def __repr__(self) -> str:
-        return f"<ObjectDifference {self.type} {self._key}>"
+        return f"<ObjectDifference {self.type} {printable(self._key)}>"
 
 
 class Difference(Shown):
@@ -140,12 +138,13 @@ class Difference(Shown):
         self.changed: ObjectDifferences = []
         """Objects that are not as they were."""
         old, new = was.codec, now.codec
+        declared = cache(self._list_keys)
         for key, entry in now.items():
             held = was.get(key)
             if held is None:
                 self.added.append(ObjectDifference(key, None, (new, entry)))
             elif held is not entry and not _same(old, held, new, entry):
-                self.changed.append(ObjectDifference(key, (old, held), (new, entry)))
+                self.changed.append(ObjectDifference(key, (old, held), (new, entry), declared))
         if len(was) + len(self.added) > len(now):
             for key, held in was.items():
                 if now.get(key) is None:
@@ -175,18 +174,24 @@ class Difference(Shown):
     def __len__(self) -> int:
         return len(self.added) + len(self.removed) + len(self.changed)
 
+    def _list_keys(self) -> ListKeys:
+        """Of the earlier one where the later one does not know: perhaps a file has it."""
+        later, earlier = (each.held.known for each in (self.after, self.before))
+        return later.declared().list_keys or earlier.declared().list_keys
+
     def __repr__(self) -> str:
         return f"<Difference of {self.gvr}: {self._counts()}>"
 
     def __str__(self) -> str:
         lines = [f"{self.gvr}, {_moment(self.before)} to {_moment(self.after)}: {self._counts()}"]
+        shown = _unshown if self.gvr.group_resource == "secrets" else _value
         signs = {"ADDED": "+", "REMOVED": "-", "CHANGED": "~"}
         for each in islice(self, _SHOWN_OBJECTS):
             note = " (another object of this name)" if each.recreated else ""
             lines.append(f"{signs[each.type]} {printable(each.key)}{note}")
             found = each.changes()
             for path, old, new in found[:_SHOWN_CHANGES]:
-                lines.append(f"    {printable(path)}: {_value(old)} -> {_value(new)}")
+                lines.append(f"    {printable(path)}: {shown(old)} -> {shown(new)}")
             if len(found) > _SHOWN_CHANGES:
                 lines.append(f"    ... {len(found) - _SHOWN_CHANGES} more changes of it")
         if len(self) > _SHOWN_OBJECTS:
@@ -235,10 +240,16 @@ def frame_of(rows: Rows, columns: Iterable[str]) -> pandas.DataFrame:
 
 
 def _moment(snapshot: Snapshot) -> str:
-    version = f" (version {snapshot.resource_version})" if snapshot.resource_version else ""
+    told = printable(snapshot.resource_version)
+    version = f" (version {told})" if told else ""
     return f"{snapshot.time.isoformat(' ', 'seconds')}{version}"
 
 
 def _value(value: Any) -> str:
     text = printable("(none)" if value is None else json.dumps(value, ensure_ascii=False))
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}..."
+
+
+def _unshown(value: Any) -> str:
+    """Of a Secret: what is printed may be kept and passed on."""
+    return "(none)" if value is None else "(not shown)"

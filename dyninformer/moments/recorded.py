@@ -7,10 +7,8 @@ again. Each later line has a ``time`` and a ``type``: ADDED, MODIFIED and DELETE
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import stat
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,7 +20,7 @@ import zstandard
 
 from dyninformer.errors import UnreadableFileError
 from dyninformer.jsonpath.json_bytes import decoded
-from dyninformer.moments.saved import MAGIC, WINDOW
+from dyninformer.moments.saved import MAGIC, WINDOW, errors_name, require_replaceable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 
@@ -34,6 +32,7 @@ _FRAME_BYTES: Final = 8 << 20  # of plain text; a frame has a checksum, and can 
 _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _LINE_BYTES: Final = 64 << 20  # no object is as large: a file that has such a line is none of ours
 _CHUNK: Final = 4096  # before the place where a file is broken, as much may be lost
+_YEARS: Final = range(2, 9999)  # a time in one of them can be shown in any zone
 _NO_LINE: Final = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 _PIECE: Final = 1 << 16  # of the text, however well it is compressed
 
@@ -101,6 +100,7 @@ class RecordingWriter:
         if force:
             require_replaceable(path)
             path.unlink(missing_ok=True)
+        self._path = path
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         self._file = os.fdopen(number, "wb", buffering=0)
         self._packer = _Packer() if path.suffix == ".zst" else None
@@ -108,7 +108,11 @@ class RecordingWriter:
         self.written = 0
         """Bytes in the file."""
         self.write(Header(time=now(), resources=resources))
-        self.flush()
+        try:
+            self.flush()
+        except BaseException:
+            self._file.close()
+            raise
 
     def write(self, line: Header | RecordingLine) -> None:
         """Keep a line, for the next `flush`."""
@@ -129,7 +133,8 @@ class RecordingWriter:
         self.flush()
         if self._packer is not None:
             self._append(self._packer.end())
-        os.fsync(self._file.fileno())
+        with errors_name(self._path):
+            os.fsync(self._file.fileno())
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -140,8 +145,9 @@ class RecordingWriter:
 
     def _append(self, data: bytes) -> None:
         view = memoryview(data)
-        while view:  # a disk that is nearly full takes a part
-            view = view[self._file.write(view) :]
+        with errors_name(self._path):
+            while view:  # a disk that is nearly full takes a part
+                view = view[self._file.write(view) :]
         self.written += len(data)
 
 
@@ -167,16 +173,6 @@ class _Packer:
         return last
 
 
-def require_replaceable(path: Path) -> None:
-    """FileExistsError unless the path is free, or names an ordinary file."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(mode):
-        raise FileExistsError(errno.EEXIST, "not an ordinary file, and not replaced", str(path))
-
-
 def now() -> datetime:
     """This moment, as recordings tell time."""
     return datetime.fromtimestamp(time.time(), UTC)
@@ -199,6 +195,13 @@ class RecordingReader:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
+        if not self._file.seekable():
+            self._file.close()
+            raise UnreadableFileError(
+                f"{path} is a pipe, and a recording is read more than once: write it to a file, "
+                "and give that",
+                offset=0,
+            )
         self.size = os.fstat(self._file.fileno()).st_size
         self._number = 0
         self._last: datetime | None = None
@@ -239,7 +242,15 @@ class RecordingReader:
         self._file.close()
 
     def _header(self, path: Path) -> Header:
-        text = next(self._texts, b"")
+        try:
+            text = next(self._texts, None)
+        except BrokenRecordingError as error:
+            what = f"{path} is not a recording of dyninformer: {error}"
+            raise UnreadableFileError(what, offset=0) from None
+        if text is None:
+            raise UnreadableFileError(
+                f"{path} has nothing in it: its recorder has just begun, or was killed", offset=0
+            )
         try:
             head = msgspec.json.decode(text, type=Header)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -255,18 +266,28 @@ class RecordingReader:
                 f"{_VERSION}: use a later one",
                 offset=0,
             )
+        try:
+            _check_time(head.time)
+            for resource in head.resources:
+                _ = resource.parsed
+        except ValueError as error:
+            raise UnreadableFileError(
+                f"{path} cannot be read: its first line makes no sense ({error})", offset=0
+            ) from None
         self._last = head.time
         return head
 
     def _read(self) -> Iterator[bytes]:
         """The whole lines that can be read; BrokenRecordingError if the rest cannot."""
-        rest = b""
+        rest = bytearray()
         try:
             for piece in self._unpacked():
-                *texts, rest = (rest + piece).split(b"\n")
+                *texts, last = piece.split(b"\n")
                 for text in texts:
                     self._number += 1
-                    yield text
+                    whole, rest = bytes(rest + text) if rest else text, bytearray()
+                    yield whole
+                rest += last
                 if len(rest) > _LINE_BYTES:
                     break
         except zstandard.ZstdError as error:
@@ -304,8 +325,19 @@ class RecordingReader:
 
 def _line(text: bytes) -> RecordingLine:
     line = msgspec.convert(decoded(text), RecordingLine)
+    _check_time(line.time)
+    if line.resource is not None:
+        _ = line.resource.parsed
+    if line.gvr and line.type not in _CHANGES:
+        raise ValueError(f"{line.type!r} is no type of a change")
     if line.type in _CHANGES:
         GroupVersionResource.parse(line.gvr)
         if not isinstance(line.object.get("metadata"), dict):
             raise ValueError("its object has no metadata")
     return line
+
+
+def _check_time(moment: datetime) -> None:
+    """ValueError for what only a damaged or a made-up file says."""
+    if moment.year not in _YEARS:
+        raise ValueError(f"its time is of the year {moment.year}")

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dyninformer.checked import checked_name, wrong
 from dyninformer.delivery.events import EventType
+from dyninformer.discovery.declared import Declared
+from dyninformer.discovery.known import Known
+from dyninformer.discovery.resources import PrinterColumn
 from dyninformer.errors import IncompleteRecordingWarning, UnknownResourceError
 from dyninformer.moments.difference import frame_of
 from dyninformer.moments.recorded import (
@@ -117,7 +120,16 @@ class Recording(Shown):
         """The versions of one object, oldest first; the resource, if there are several."""
         checked_name("key", key, "a key such as 'prod/shop'")
         of = self._of(resource)
-        return Versions(self._read(lambda line: of(line) and _key(line) == key))
+        found = Versions(self._read(lambda line: of(line) and _key(line) == key))
+        if not found and "/" not in key:
+            gvr = None if resource is None else self._gvr(resource)
+            defined = [each for each in self._defined if gvr in (None, each.parsed)]
+            if defined and all(each.namespaced for each in defined):
+                raise ValueError(
+                    f"what {self.path} has is namespaced: give the namespace too, as "
+                    f"history('namespace/{key}')"
+                )
+        return found
 
     def at(self, time: Moment, resource: Resource | None = None) -> Snapshot:
         """What was there at that time, of one resource.
@@ -127,14 +139,18 @@ class Recording(Shown):
         """
         moment, gvr = self._moment(time), self._one(resource)
         state, version = _State(gvr), ""
+        defined = list(self._defined)
         for line in self._lines():
             if line.time > moment and not line.initial:
                 break
+            if line.resource is not None:
+                defined.append(line.resource)
             if line.gvr == str(gvr):
                 told = state.take(line).resource_version
                 version = version if older(told, version) else told
         frozen = FrozenStore(state.store.view(), {})
-        return Snapshot(frozen, time=moment, resource_version=version)
+        known = _known(gvr, defined)
+        return Snapshot(frozen, time=moment, resource_version=version, known=known)
 
     def resource(self, spelling: str) -> GroupVersionResource:
         """Which of the recorded resources a spelling means; UnknownResourceError says which are.
@@ -195,7 +211,7 @@ class Recording(Shown):
 
     def _gvr(self, resource: Resource) -> GroupVersionResource:
         if isinstance(resource, GroupVersionResource):
-            return resource
+            resource = str(resource)
         return self.resource(resource)
 
     def _one(self, resource: Resource | None) -> GroupVersionResource:
@@ -203,25 +219,27 @@ class Recording(Shown):
             return self._gvr(resource)
         found = self.resources
         if len(found) != 1:
-            names = ", ".join(map(str, found)) or "none from the beginning"
-            raise ValueError(f"{self.path} has several resources ({names}): say which one")
+            names = ", ".join(map(str, found))
+            has = f"has several resources ({names})" if found else "begins without a resource"
+            raise ValueError(f"{self.path} {has}: say which one")
         return found[0]
 
     def _moment(self, time: object) -> datetime:
         if isinstance(time, bool):
             raise wrong("time", time, _A_MOMENT)
-        if isinstance(time, int | float):
-            return self.started + timedelta(seconds=time)
-        if isinstance(time, timedelta):
-            return self.started + time
-        if isinstance(time, str):
-            try:
+        given = time
+        try:
+            if isinstance(time, int | float):
+                return self.started + timedelta(seconds=time)
+            if isinstance(time, timedelta):
+                return self.started + time
+            if isinstance(time, str):
                 time = datetime.fromisoformat(time)
-            except ValueError:
-                raise ValueError(f"time is {time!r}: give {_A_MOMENT}") from None
-        if not isinstance(time, datetime):
-            raise wrong("time", time, _A_MOMENT)
-        return time.astimezone(UTC)
+            if isinstance(time, datetime):
+                return time.astimezone(UTC)
+        except (ValueError, OverflowError):  # infinity, or past the years that there are, too
+            raise ValueError(f"time is {given!r}: give {_A_MOMENT}") from None
+        raise wrong("time", given, _A_MOMENT)
 
 
 def open_recording(path: str | os.PathLike[str]) -> Recording:
@@ -261,6 +279,18 @@ class _State:
         type_ = EventType.DELETED if line.type == "DELETED" else known
         told = Told(type_, line.time, line.initial, line.missed)
         return Version((store.gvr, store.codec), key, entry, told, before)
+
+
+def _known(gvr: GroupVersionResource, defined: list[ResourceDefinition]) -> Known:
+    """What the recording says of a resource; no server is asked."""
+    found = next((each for each in defined if each.gvr == str(gvr)), None)
+    if found is None:
+        return Known(gvr)
+    columns = tuple(
+        PrinterColumn(each.name, each.type, each.path, each.priority) for each in found.columns
+    )
+    declared = Declared(columns, namespaced=found.namespaced)
+    return Known(gvr, lambda: declared)
 
 
 def _any(_: RecordingLine) -> bool:

@@ -1,30 +1,34 @@
 """Snapshots in files: lines of JSON in zstd, with their number and a checksum at the end.
 
-The first line says what it is, the last one how many objects there are and the SHA-256 of all lines
-before it. Between them each object has a line, as the server sent it, with its uid and version
-beside it where a transform has changed them.
+The first line says what it is, and what its CRD declares, the last one how many objects there are
+and the SHA-256 of all lines before it. Between them each object has a line, as the server sent it,
+with its uid and version beside it where a transform has changed them.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from datetime import datetime
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, BinaryIO, Final, NamedTuple, NoReturn, TypeAlias
+from typing import Annotated, Any, BinaryIO, Final, NamedTuple, NoReturn, TypeAlias
 
 import msgspec
 import zstandard
 
+from dyninformer.discovery.declared import Declared
+from dyninformer.discovery.resources import PrinterColumn
 from dyninformer.errors import JSONPathError, UnreadableFileError
-from dyninformer.jsonpath import PathIndex
+from dyninformer.jsonpath import JSONPath, PathIndex
 from dyninformer.options import IndexFunction
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Identity, on_fresh_stack, packed_identity
-from dyninformer.store.indexes import as_function
+from dyninformer.store.indexes import NAMESPACE, as_function
 from dyninformer.store.receive import Received, UnusableObjectError
 from dyninformer.store.snapshot import View
 from dyninformer.store.store import Store
@@ -47,10 +51,29 @@ _LONGEST_LINE: Final = 17 << 20  # an object of 16 MiB, and what is around it
 _SMALLEST: Final = 1024  # bytes that an object counts as at least: its key and place take memory
 _TOGETHER: Final = 256  # objects
 _MOST_INDEXERS: Final = 1000
+_MOST_COLUMNS: Final = 1000
 
 _OBJECT: Final = b'{"object":'
 _BESIDE: Final = b',"object":'
 _AGAIN: Final = "Take the snapshot again, or another copy of the file."
+
+
+class _Declared(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What its CRD declared, as far as that was known."""
+
+    columns: tuple[_Column, ...] = ()
+    list_keys: dict[str, Texts] = {}
+    schema: dict[str, Any] = {}
+    namespaced: bool | None = None
+
+
+class _Column(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One of its columns, as a CRD names what it has."""
+
+    name: str
+    type: str
+    path: str = msgspec.field(name="jsonPath")
+    priority: int = 0
 
 
 class _Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -66,6 +89,7 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     objects: int
     size: int
     """Bytes of the objects."""
+    declared: _Declared = _Declared()
 
 
 class _End(msgspec.Struct, frozen=True):
@@ -91,6 +115,7 @@ class Saved(NamedTuple):
     version: str
     namespaces: Texts
     indexers: dict[str, IndexFunction]
+    declared: Declared
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -104,6 +129,7 @@ def write(
     version: str,
     namespaces: Texts,
     indexers: Mapping[str, IndexFunction],
+    declared: Declared,
 ) -> None:
     """Write a snapshot, so that at any moment the file is the old one or the new one."""
     plain = view.codec.plain
@@ -117,8 +143,14 @@ def write(
         indexers={name: paths for name, each in indexers.items() if (paths := _paths(each))},
         objects=len(view),
         size=sum(len(plain(entry)) for _, entry in view.items()),
+        declared=_Declared(
+            columns=tuple(_Column(*each) for each in declared.columns),
+            list_keys={path: tuple(names) for path, names in declared.list_keys.items()},
+            schema=msgspec.json.decode(declared.schema) if declared.schema else {},
+            namespaced=declared.namespaced,
+        ),
     )
-    with _replaced(path) as file:
+    with errors_name(path), _replaced(path) as file:
         digest = hashlib.sha256()
         packer = zstandard.ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False)
 
@@ -149,6 +181,16 @@ def _paths(given: IndexFunction) -> Texts:
     return tuple(path.expression for path in function.paths)
 
 
+def require_replaceable(path: Path) -> None:
+    """FileExistsError unless the path is free, or names an ordinary file."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        raise FileExistsError(errno.EEXIST, "not an ordinary file, and not replaced", str(path))
+
+
 class _replaced:  # noqa: N801 - it is used as a function
     """A new file, in the place of ``path`` once all is on the disk; or none."""
 
@@ -156,10 +198,11 @@ class _replaced:  # noqa: N801 - it is used as a function
         self._path = path
 
     def __enter__(self) -> BinaryIO:
-        number, name = tempfile.mkstemp(  # for its owner alone
-            dir=self._path.parent, prefix=f".{self._path.name}.", suffix=".tmp"
+        if self._path.is_symlink() or not self._path.is_dir():  # of a folder the system says it
+            require_replaceable(self._path)
+        number, self._name = tempfile.mkstemp(  # for its owner alone
+            dir=self._path.parent, prefix=f".{self._path.name[:32]}.", suffix=".tmp"
         )
-        self._name = name
         self._file: BinaryIO = os.fdopen(number, "wb")
         return self._file
 
@@ -175,6 +218,15 @@ class _replaced:  # noqa: N801 - it is used as a function
             self._file.close()
             with suppress(FileNotFoundError):
                 Path(self._name).unlink()
+
+
+@contextmanager
+def errors_name(path: Path) -> Iterator[None]:
+    """An error of the system tells the name that was given, not one that was made up, or none."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
 
 
 def _sync_folder(folder: Path) -> None:
@@ -261,11 +313,18 @@ class _Reading:
             self.refuse("there is more behind its end", _AGAIN)
         relist.swap(first=True)
         return Saved(
-            store.view(), header.time, header.resource_version, header.namespaces, indexers
+            view=store.view(),
+            time=header.time,
+            version=header.resource_version,
+            namespaces=header.namespaces,
+            indexers=indexers,
+            declared=self._declared(header),
         )
 
     def _lines(self) -> Iterator[bytes]:
         """The lines, without their ends."""
+        if not self._file.seekable():
+            self.refuse("it is a pipe", "Write it to a file, and give that.", 0)
         beginning = self._file.read(len(MAGIC))
         if beginning != MAGIC:
             self.refuse(
@@ -319,6 +378,10 @@ class _Reading:
             header = msgspec.json.decode(line, type=_Header)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             self.refuse(f"its first line makes no sense ({error})", _AGAIN, 0)
+        try:
+            header = msgspec.structs.replace(header, time=header.time.astimezone(UTC))
+        except OverflowError as error:
+            self.refuse(f"its first line makes no sense ({error})", _AGAIN, 0)
         self._check_size(max(header.size, header.objects * _SMALLEST))
         return header
 
@@ -337,10 +400,33 @@ class _Reading:
             self.refuse(f"its first line makes no sense ({error})", _AGAIN, 0)
 
     def _indexers(self, header: _Header) -> dict[str, IndexFunction]:
+        if NAMESPACE in header.indexers:
+            self.refuse(f"it has an index {NAMESPACE!r}, which each has by itself", _AGAIN, 0)
+        if len(header.indexers) > _MOST_INDEXERS:
+            self.refuse(f"it has more than {_MOST_INDEXERS} indexes", _AGAIN, 0)
         try:
             return {name: PathIndex(*paths) for name, paths in header.indexers.items() if paths}
         except JSONPathError as error:
             self.refuse(f"one of its indexes cannot be ({error})", _AGAIN, 0)
+
+    def _declared(self, header: _Header) -> Declared:
+        found = header.declared
+        if len(found.columns) > _MOST_COLUMNS:
+            self.refuse(f"it has more than {_MOST_COLUMNS} columns", _AGAIN, 0)
+        try:
+            for each in found.columns:
+                JSONPath(each.path)
+        except JSONPathError as error:
+            self.refuse(f"one of its columns cannot be ({error})", _AGAIN, 0)
+        return Declared(
+            columns=tuple(
+                PrinterColumn(each.name, each.type, each.path, each.priority)
+                for each in found.columns
+            ),
+            list_keys=found.list_keys,
+            schema=msgspec.json.encode(found.schema) if found.schema else b"",
+            namespaced=found.namespaced,
+        )
 
     def _object(self, store: Store, line: bytes) -> Received:
         beside, at = None, 0

@@ -14,6 +14,7 @@ from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.moments import saved
 from dyninformer.moments.difference import Difference
 from dyninformer.options import ALL_NAMESPACES, IndexFunction, checked_indexers
+from dyninformer.printable import printable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.frozen import FrozenStore
 
@@ -89,8 +90,10 @@ class Snapshot(GenericLister):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file that only you can read, which is replaced whole or not at all.
 
+        What is there and is no ordinary file, such as a device or a link, is a FileExistsError.
+
         The file is lines of JSON in zstd: ``zstd -dc FILE`` shows them. Indexes that are paths are
-        kept by their text, functions are not.
+        kept by their text, functions are not; and so is what the CRD declares, for tables.
         """
         saved.write(
             _path(path),
@@ -99,6 +102,7 @@ class Snapshot(GenericLister):
             version=self.resource_version,
             namespaces=self._rules.namespaces,
             indexers=self._frozen.get_indexers(),
+            declared=self.held.known.declared(),
         )
 
     @classmethod
@@ -117,10 +121,12 @@ class Snapshot(GenericLister):
             time=read.time,
             resource_version=read.version,
             namespaces=read.namespaces,
+            known=Known(read.view.gvr, lambda: read.declared),
         )
 
     def __repr__(self) -> str:
-        version = f", version {self.resource_version}" if self.resource_version else ""
+        told = printable(self.resource_version)
+        version = f", version {told}" if told else ""
         return (
             f"<Snapshot of {self.gvr}, {len(self)} objects, "
             f"{self.time.isoformat(' ', 'seconds')}{version}>"

@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.delivery.events import EventType
+from dyninformer.printable import printable
 from dyninformer.resource import GroupVersionResource
-from dyninformer.shown import Shown
+from dyninformer.shown import Shown, ShownCollection
 from dyninformer.store import history
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.types import Key, ListKeys, Object
@@ -25,7 +26,29 @@ class Told(NamedTuple):
     final_state_unknown: bool = False
 
 
-class Version(Shown):
+class OfObject(Shown):
+    """What is told of one object: it says of which."""
+
+    __slots__ = ()
+    _key: Key
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or the name of a cluster-scoped object."""
+        return self._key
+
+    @property
+    def namespace(self) -> str:
+        """The object's namespace, "" if it is cluster-scoped."""
+        return self._key.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return self._key.rpartition("/")[2]
+
+
+class Version(OfObject):
     """A state of an object, from a history or a recording. Frozen.
 
     ``object`` is decoded when it is first asked for, and is the caller's own.
@@ -79,21 +102,6 @@ class Version(Shown):
         return self._gvr
 
     @property
-    def key(self) -> str:
-        """``namespace/name``, or the name of a cluster-scoped object."""
-        return self._key
-
-    @property
-    def namespace(self) -> str:
-        """The object's namespace, "" if it is cluster-scoped."""
-        return self._key.rpartition("/")[0]
-
-    @property
-    def name(self) -> str:
-        """The object's name."""
-        return self._key.rpartition("/")[2]
-
-    @property
     def object(self) -> Object:
         """The object as it was then; of a deletion, its last known state."""
         if self._object is None:
@@ -136,10 +144,10 @@ class Version(Shown):
 
     def __repr__(self) -> str:
         time = f" {self.time.isoformat(' ', 'seconds')}" if self.time else ""
-        return f"<Version {self.type} {self._key}{time}>"
+        return f"<Version {self.type} {printable(self._key)}{time}>"
 
 
-class Versions(list[Version], Shown):
+class Versions(ShownCollection, list[Version]):
     """The versions of one object, oldest first: a list, shown as a table. Not for import."""
 
 

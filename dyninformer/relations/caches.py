@@ -19,6 +19,7 @@ from dyninformer.relations.tree import (
     Tree,
     TreeNode,
     family,
+    may_own,
     owned_among,
     references,
     tops,
@@ -78,7 +79,7 @@ class Relations:
             if search is not None:
                 elsewhere = owned_among(self._not_held(search, node.namespace))(node.uid)
                 objects = _unique([*objects, *search.whole(elsewhere)])
-        return sorted(objects, key=_order)
+        return sorted((each for each in objects if may_own(node, each)), key=_order)
 
     def tree(self, obj: Object, fetch: bool) -> Tree:
         """All that is above and below it."""
@@ -106,7 +107,8 @@ class Relations:
             found = [
                 event
                 for each in caches
-                for event in each.related(*_ABOUT[each.gvr.group], node.uid)
+                for uid in _told_as(node)
+                for event in each.related(*_ABOUT[each.gvr.group], uid)
             ]
         elif fetch:
             found = self._asker.events(node)
@@ -168,10 +170,12 @@ class _Asker:
 
     def events(self, node: TreeNode) -> Objects:
         """The Events about an object."""
-        chosen = {"fieldSelector": f"involvedObject.uid={node.uid}"}
         return [
             {**each, "apiVersion": "v1", "kind": "Event"}
-            for each in self._items(_EVENTS, node.namespace, chosen, _JSON)
+            for uid in _told_as(node)
+            for each in self._items(
+                _EVENTS, node.namespace, {"fieldSelector": f"involvedObject.uid={uid}"}, _JSON
+            )
         ]
 
     def _items(
@@ -210,6 +214,14 @@ def _node(obj: object) -> TreeNode:
     return node
 
 
+def _told_as(node: TreeNode) -> tuple[str, ...]:
+    """What events about it call its uid: those of a kubelet have the node's name in its place."""
+    obj = node.object
+    if (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Node"):
+        return (node.uid, str(node.metadata.get("name")))
+    return (node.uid,)
+
+
 def _holds_all(informer: SharedIndexInformer, namespace: str) -> bool:
     """Whether its cache has all objects of a namespace, as they are; "" for all namespaces."""
     options = informer.options
@@ -219,6 +231,7 @@ def _holds_all(informer: SharedIndexInformer, namespace: str) -> bool:
         and not informer.is_stopped()
         and informer.selectors == ("", "")
         and options.transform is None
+        and options.shard is None
         and (spaces == ALL_NAMESPACES or namespace in spaces)
     )
 
@@ -234,9 +247,13 @@ def _order(obj: Object) -> tuple[str, str]:
 
 
 def _when(event: Object) -> str:
-    """When an Event was seen last; all such times have the same form."""
+    """When an Event was seen last, to be compared as text.
+
+    Times are in UTC, and some have microseconds: without the Z they come after their whole second.
+    """
     series = event.get("series")
     observed = series.get("lastObservedTime") if isinstance(series, dict) else None
     times = [observed, *(event.get(name) for name in _TIMES)]
     created = TreeNode(event).metadata.get("creationTimestamp")
-    return next((each for each in (*times, created) if isinstance(each, str)), "")
+    found = next((each for each in (*times, created) if isinstance(each, str)), "")
+    return found.removesuffix("Z")

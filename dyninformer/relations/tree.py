@@ -99,6 +99,14 @@ def references(obj: Object) -> list[Reference]:
     return list(found.values())
 
 
+def may_own(owner: TreeNode, obj: Object) -> bool:
+    """Whether a reference to that owner counts: in its namespace, or to what is in none.
+
+    To the garbage collector any other one names an owner that is not there.
+    """
+    return owner.namespace in ("", TreeNode(obj).namespace)
+
+
 def owned_among(others: Iterable[Object]) -> Callable[[str], Objects]:
     """What of some objects an owner has, by its uid; for `family`."""
     owned: dict[str, Objects] = {}
@@ -111,14 +119,18 @@ def owned_among(others: Iterable[Object]) -> Callable[[str], Objects]:
 def family(root: TreeNode, owned_by: Callable[[str], Iterable[Object]]) -> Nodes:
     """Every node below a root, which get what they own; each once, whatever cycle it is in.
 
-    ``owned_by(uid)`` gives the objects that name it as their owner. Those that an object owns are
-    sorted by kind and name.
+    ``owned_by(uid)`` gives the objects that name it as their owner; those that it cannot own are
+    left out. What an object owns is sorted by kind and name.
     """
     nodes = {root.uid: root}
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        below = {str(each["metadata"].get("uid")): each for each in owned_by(node.uid)}
+        below = {
+            str(each["metadata"].get("uid")): each
+            for each in owned_by(node.uid)
+            if may_own(node, each)
+        }
         for uid, obj in below.items():
             known = nodes.get(uid)
             if known is None:
@@ -132,11 +144,19 @@ def family(root: TreeNode, owned_by: Callable[[str], Iterable[Object]]) -> Nodes
 def tops(root: TreeNode, owner_of: Callable[[TreeNode, Reference], TreeNode]) -> Nodes:
     """The nodes above a root that nothing owns, with the way down to it; itself if it has none.
 
-    ``owner_of(node, reference)`` gives the owner that a node names, or what is known of it.
+    ``owner_of(node, reference)`` gives the owner that a node names, or what is known of it. In a
+    cycle an owner may be one of those that `family` has found below the root: it stays that node.
     """
     known = {root.uid: root}
+    below = [root]
+    while below:
+        for each in below.pop().owned:
+            if each.uid not in known:
+                known[each.uid] = each
+                below.append(each)
     found: Nodes = []
     waiting = [(root, 0)]
+    seen = {root.uid}
     while waiting:
         node, height = waiting.pop()
         named = references(node.object)
@@ -146,6 +166,8 @@ def tops(root: TreeNode, owner_of: Callable[[TreeNode, Reference], TreeNode]) ->
             owner = known.get(reference.uid)
             if owner is None:
                 owner = known[reference.uid] = owner_of(node, reference)
+            if reference.uid not in seen:
+                seen.add(reference.uid)
                 waiting.append((owner, height + 1))
             if node not in owner.owned:
                 owner.owned.append(node)

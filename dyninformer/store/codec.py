@@ -7,8 +7,9 @@ a frame stands a `Stamp`.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -21,6 +22,22 @@ from dyninformer.jsonpath import JSONPath, PathIndex, Projection
 from dyninformer.jsonpath.compiling import UNFIT, compiled
 from dyninformer.jsonpath.json_bytes import decoded
 from dyninformer.store.collector import made_at_once
+from dyninformer.store.dictionaries import (
+    SAMPLE_PART,
+    Contexts,
+    Dictionary,
+    Parameters,
+    Plain,
+    average,
+    better,
+    divided,
+    first,
+    in_a_hurry,
+    pays,
+    sample_size,
+    tried_step,
+    without,
+)
 from dyninformer.threads import in_forked_child
 from dyninformer.types import Object, Objects, Texts
 
@@ -29,7 +46,6 @@ Result = TypeVar("Result")
 Entry: TypeAlias = bytes
 """What the store holds of one object: its JSON, as the codec packed it."""
 EntryList: TypeAlias = list[Entry]
-Samples: TypeAlias = list[bytes | bytearray | memoryview]
 Values: TypeAlias = tuple[str, ...]
 """What one object is found under in one index."""
 IndexRow: TypeAlias = list[Values]
@@ -48,15 +64,21 @@ NO_STAMP: Final[Stamp] = bytes(STAMP_SIZE)
 SAMPLE_SIZE = 1000
 """From so many objects on, a store is worth a dictionary."""
 
+FIRST_LOOK: Final = 30_000
+"""From so many objects on, it is looked how what is held is smaller than as it came: what the other
+thread needs for that leaves 3.5 MB in the process, as much as 25,000 applications save..."""
+LOOK_AGAIN: Final = 10
+"""...and then whenever there are so many times more."""
+
+_AT_ONCE = 64  # objects that are unpacked and decoded without a look at each
 _MARK_SIZE = 8  # of a stamp, in front of the version
 _FRAME = 0x28
+_CARE = 0x10  # of a frame's fifth byte, which is zero in all that zstd writes, and is not read
 _IDENTITY = 0x01
-_SAMPLE_PART = 8192  # of a large object the beginning is enough to learn from
-_SAMPLE_BYTES = 1 << 20  # in all: more takes longer, and the dictionary gets no better
-_DICTIONARY_BYTES = 16384
-_WORD, _TRIES = 8, 1  # of what else zstd tries, nothing made it better, and all of it slower
 _LARGE = 16384  # compresses well without a dictionary
-_LEVEL = 1  # with a dictionary the higher ones take longer and gain nothing
+_SAMPLED = 16384  # so much of each object is tried
+_MUCH_MORE = 1.3  # of what an object took when that was last looked at
+_MOST_DICTIONARIES = 6  # in the life of a codec: each stays for those who kept an entry
 
 _HEAD: Final = (
     ".metadata.name",
@@ -85,18 +107,32 @@ class Identity(NamedTuple):
 class Codec:
     """Packs and unpacks the entries of one store. Any thread may use it.
 
-    A zstd compressor or decompressor that two threads use at once crashes the process: each
-    thread has its own (``_Contexts``). The dictionary is trained once, and then kept for as
-    long as the codec is, so that every entry can be read with the codec.
+    Each frame names its dictionary. One is trained when there are enough objects, and perhaps a few
+    more later, each better than the one before: an entry of any of them, wherever it is kept, can
+    be read for as long as the codec is there.
     """
 
     def __init__(self, compress: bool = True) -> None:
         self._compress = compress
-        # Held by the thread that trains the dictionary. No other thread waits for it.
+        # Held by the thread that trains a dictionary. No other thread waits for it.
         self._learning = threading.Lock()
-        self._contexts = _Contexts(None)  # replaced by others once there is a dictionary
+        self._now = without()  # replaced by others once there is a dictionary
+        self._contexts = self._now.contexts
+        # By the number of the dictionary; none is ever taken out.
+        self._readers: dict[int, Contexts] = {0: self._contexts}
+        self._retired = 0  # the bytes of dictionaries that nothing is packed with any more
+        self._way: Parameters | None = None  # how what stays is matched; None if as it came
+        self._average = 1.0  # bytes of an object of the last sample, plain
+        self._hurried = math.inf  # bytes of an entry as it comes
+        self._longer = 1.0  # so many times longer objects are than what was sampled of them
         self.wants_sample = compress
         """A sample of `SAMPLE_SIZE` objects would make entries smaller."""
+        self.pays = compress
+        """What comes is compressed, except while a sample is wanted."""
+        self.next_look: float = math.inf
+        """From so many objects on, `improve` may find a better dictionary."""
+        self.usual_size: float = math.inf
+        """Entries of more bytes than that, on average, are compressed worse than they were."""
         in_forked_child(self, "_learning")
 
     def pack(self, data: bytes, identity: Identity | None = None, stamp: Stamp = NO_STAMP) -> Entry:
@@ -107,7 +143,7 @@ class Codec:
         """
         entry = data
         # Until the dictionary is there, only what is large is compressed.
-        if self._compress and (not self.wants_sample or len(data) >= _LARGE):
+        if self.pays and (not self.wants_sample or len(data) >= _LARGE):
             # zstandard returns a shrunken allocation of the worst case's size. Kept, those tear
             # the heap to pieces; what is joined here is of just the size it needs.
             packed = self._contexts.compress(data) + stamp
@@ -115,32 +151,60 @@ class Codec:
                 entry = packed
         return entry if identity is None else _with_identity(identity, entry)
 
-    def pack_all(self, several: Iterable[bytes], stamps: Iterable[Stamp]) -> EntryList:
+    def pack_all(self, several: Collection[bytes], stamps: Iterable[Stamp]) -> EntryList:
         """`pack` for each of many, in less time."""
-        if not self._compress or self.wants_sample:
+        if not self.pays or self.wants_sample:
             return [self.pack(data) for data in several]
-        compress = self._contexts.compress
+        # First all frames, then all entries: the holes that frames leave then lie side by side.
+        frames = [*map(self._contexts.compress, several)]
         return [
-            packed if len(packed := compress(data) + stamp) < len(data) else data
-            for data, stamp in zip(several, stamps, strict=True)
+            packed if len(packed := frame + stamp) < len(data) else data
+            for data, frame, stamp in zip(several, frames, stamps, strict=True)
         ]
 
     def plain(self, entry: Entry) -> bytes:
         """An entry's plain JSON."""
         first = entry[0]
         if first == _FRAME:
-            return self._contexts.decompress(entry)
+            return self._readers[_dictionary_of(entry)].decompress(entry)
         if first == _IDENTITY:
             return self.plain(entry.split(b"\0", 2)[2])
         return entry
+
+    def plain_all(self, entries: EntryList) -> Plain:
+        """`plain` of each of a few, in less time. They are all there at once."""
+        try:
+            # A frame says which dictionary it needs: with another one this raises.
+            return [*map(self._contexts.decompress, entries)]
+        except zstandard.ZstdError:  # one of them is plain, or of an older dictionary
+            return [*map(self.plain, entries)]
 
     def decode(self, entry: Entry) -> Object:
         """An entry as a new dict, which is the caller's own."""
         return read(self.plain(entry))
 
-    def decode_all(self, entries: Iterable[Entry]) -> Objects:
+    def decode_all(self, entries: EntryList) -> Objects:
         """`decode` for each of many, in less time: see `collector`."""
-        return made_at_once(lambda: [*map(self.decode, entries)])
+        return made_at_once(lambda: self._decoded(entries))
+
+    def _decoded(self, entries: EntryList) -> Objects:
+        found: Objects = []
+        for start in range(0, len(entries), _AT_ONCE):
+            part = self.plain_all(entries[start : start + _AT_ONCE])
+            try:
+                found += [*map(_decode, part)]
+            except UNFIT:  # one of them is unusual
+                found += map(read, part)
+        return found
+
+    def plain_size(self, entry: Entry) -> int:
+        """How many bytes of JSON an entry is; nothing is unpacked."""
+        first = entry[0]
+        if first == _FRAME:
+            return zstandard.frame_content_size(entry)
+        if first == _IDENTITY:
+            return self.plain_size(entry.split(b"\0", 2)[2])
+        return len(entry)
 
     def identity(self, entry: Entry) -> Identity:
         """The uid and version that the server gave the object."""
@@ -151,29 +215,163 @@ class Codec:
         return Identity(text(head[2]), text(head[3]))
 
     def repacked(self, entry: Entry) -> Entry:
-        """The entry as it would be packed now; itself if it is compressed or stays as large."""
-        if entry[0] == _FRAME:
+        """An entry that came before there was a dictionary, as it would be packed now.
+
+        Itself if it would be as large.
+        """
+        if entry[0] == _FRAME and _dictionary_of(entry) == self._now.number:
             return entry
-        packed = self.pack(self.plain(entry), packed_identity(entry))
+        stamp = entry[-STAMP_SIZE:] if entry[0] == _FRAME else NO_STAMP
+        packed = self.pack(self.plain(entry), packed_identity(entry), stamp)
         return packed if len(packed) < len(entry) else entry
 
-    def learn(self, sample: Callable[[], Iterable[Entry]]) -> bool:
-        """Train the dictionary on some entries; False if that is done, or under way elsewhere.
+    def mover(self) -> Mover:
+        """Packs again what stays, with the dictionary of now."""
+        return Mover(self, self._now, self._way)
 
-        Takes tens of milliseconds, so it is called with no lock held.
+    # Dictionaries.
+
+    @property
+    def dictionary(self) -> int:
+        """The number of the one that is used now; of two the greater is the newer."""
+        return self._now.number
+
+    @property
+    def memory(self) -> int:
+        """The bytes of dictionaries, and of their tables. Those of each thread are not counted."""
+        return self._now.memory + self._retired
+
+    def learn(self, sample: Callable[[], Iterable[Entry]]) -> bool:
+        """Train the first dictionary on some entries; False if that is done, or under way.
+
+        Takes ten milliseconds, so it is called with no lock held.
         """
         if not self._learning.acquire(blocking=False):
             return False
         try:
             if not self.wants_sample:
                 return False
-            parts: Samples = [self.plain(entry)[:_SAMPLE_PART] for entry in sample()]
-            stride = 1 + sum(map(len, parts)) // _SAMPLE_BYTES
-            self._contexts = _Contexts(_trained(parts[::stride]))
+            objects = self._sampled(sample())
+            if objects:
+                self._take(first(objects, len(self._readers)), objects)
+            self.next_look = FIRST_LOOK
             self.wants_sample = False
         finally:
             self._learning.release()
         return True
+
+    def sample_size(self, count: int, held: float) -> int:
+        """Of how many of so many objects, of so many bytes each, `improve` makes the best."""
+        return sample_size(count, self._average, held)
+
+    def improve(self, sample: Iterable[Entry], count: int, held: float) -> bool:
+        """Find how what is held is smaller: by another dictionary, by care, or by both.
+
+        True if it is to be moved. There are ``count`` objects, of ``held`` bytes on average, of
+        which ``sample`` has some: it may miss the few that take most. Takes up to three tenths of a
+        second, so it is called with no lock held. False if that is under way.
+        """
+        if not self._learning.acquire(blocking=False):
+            return False
+        try:
+            if len(self._readers) > _MOST_DICTIONARIES:
+                return False
+            entries = list(sample)
+            objects = self._sampled(entries)
+            each = max(0.0, average(entries) / self._longer - STAMP_SIZE)
+            found = better(objects, count, each, self._now, len(self._readers)) if objects else None
+            # Not looked at again before it is much worse: what is to be moved is not moved yet.
+            self.next_look, self.usual_size = count * LOOK_AGAIN, _MUCH_MORE * held
+            if found is None:
+                return False
+            self._way = found.way
+            if found.dictionary is self._now:  # the beginnings that were tried may be smaller
+                self._hurried = max(self._hurried, held)
+            else:
+                self._take(found.dictionary, objects)
+                self.usual_size = _MUCH_MORE * held
+            if len(self._readers) > _MOST_DICTIONARIES:
+                self.next_look = self.usual_size = math.inf
+            return True
+        finally:
+            self._learning.release()
+
+    def is_moved(self, held: float) -> None:
+        """What is held is so many bytes on average, now that it is moved."""
+        if self.usual_size < math.inf:
+            self.usual_size = _MUCH_MORE * max(held, self._hurried)
+
+    def _sampled(self, entries: Iterable[Entry]) -> Plain:
+        """The beginnings of objects: enough to learn from, and not all there is of large ones."""
+        held = [*entries]
+        step = tried_step(len(held))
+        sample: Plain = []
+        whole = begun = 0
+        for at, entry in enumerate(held):
+            plain = self.plain(entry)
+            whole += len(plain)
+            begun += min(len(plain), _SAMPLED)
+            sample.append(plain[: SAMPLE_PART if at % step else _SAMPLED])
+        self._longer = whole / max(1, begun)
+        self._average = begun / max(1, len(sample))
+        return sample
+
+    def _take(self, taken: Dictionary | None, objects: Plain) -> None:
+        """Pack what comes with another dictionary; the same with `_learning` held."""
+        before = self._now
+        tried = divided(objects)[1]
+        if taken is not None:
+            # In this order: what is packed can be read.
+            self._readers[taken.number] = taken.contexts
+            self._contexts, self._now = taken.contexts, taken
+            self._readers[before.number] = before.reading()
+            self._retired += before.content_size
+        size, plain = in_a_hurry(self._now, tried), average(tried)
+        self.pays = pays(size, plain)
+        self._hurried = ((size + STAMP_SIZE) if self.pays else plain) * self._longer
+        self.usual_size = _MUCH_MORE * self._hurried
+
+
+class Mover:
+    """Packs again, with care, what stays in a store. For one thread, and for one dictionary."""
+
+    def __init__(self, codec: Codec, now: Dictionary, way: Parameters | None) -> None:
+        self.number = now.number
+        self._plain = codec.plain
+        self._compress = None if way is None else now.careful(way)
+
+    def repacked(self, entries: Iterable[Entry]) -> EntryList:
+        """Each entry as it is smallest; itself if it is so."""
+        held = [*entries]
+        compress, plain = self._compress, self._plain
+        if compress is None:
+            return held
+        # zstandard returns a shrunken allocation of the worst case's size: see `Codec.pack_all`.
+        frames = [None if self._is_done(each) else compress(plain(each)) for each in held]
+        return [
+            each if frame is None else self._smaller(each, frame)
+            for each, frame in zip(held, frames, strict=True)
+        ]
+
+    def _is_done(self, entry: Entry) -> bool:
+        """It was packed with care, and with this dictionary."""
+        if entry[0] == _IDENTITY:
+            entry = entry.split(b"\0", 2)[2]
+        return (
+            entry[0] == _FRAME and bool(entry[4] & _CARE) and _dictionary_of(entry) == self.number
+        )
+
+    def _smaller(self, entry: Entry, frame: bytes) -> Entry:
+        """The entry, or the frame in its place."""
+        framed = entry[0] == _FRAME
+        stamp = entry[-STAMP_SIZE:] if framed else NO_STAMP
+        packed = b"".join((frame[:4], bytes((frame[4] | _CARE,)), frame[5:], stamp))
+        identity = packed_identity(entry)
+        if identity is not None:
+            packed = _with_identity(identity, packed)
+        # Entries of one dictionary are read faster: that is worth the few bytes of one that grows.
+        older = framed and _dictionary_of(entry) != self.number
+        return packed if older or len(packed) < len(entry) else entry
 
 
 def follows(stamp: Stamp, entry: Entry) -> bool:
@@ -187,30 +385,12 @@ def follows(stamp: Stamp, entry: Entry) -> bool:
     return before < stamp and before[:_MARK_SIZE] == stamp[:_MARK_SIZE]
 
 
-def _trained(samples: Samples) -> zstandard.ZstdCompressionDict | None:
-    """A dictionary that is ready for use, or None if these samples have nothing in common."""
-    try:
-        dictionary = zstandard.train_dictionary(
-            _DICTIONARY_BYTES, samples, dict_id=1, d=_WORD, steps=_TRIES
-        )
-        dictionary.precompute_compress(level=_LEVEL)
-    except zstandard.ZstdError:
-        return None
-    return dictionary
-
-
-class _Contexts(threading.local):
-    """This thread's compressor and decompressor, made when it first asks for one.
-
-    With a dictionary it reads frames that were made without one, too.
-    """
-
-    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None) -> None:
-        compressor = zstandard.ZstdCompressor(
-            level=_LEVEL, dict_data=dictionary, write_content_size=True
-        )
-        self.compress = compressor.compress
-        self.decompress = zstandard.ZstdDecompressor(dict_data=dictionary).decompress
+def _dictionary_of(frame: bytes) -> int:
+    """The number of the dictionary that a frame needs: at most 255, so that it is one byte."""
+    flags = frame[4]
+    if not flags & 3:
+        return 0
+    return frame[5 if flags & 0x20 else 6]
 
 
 def _with_identity(identity: Identity, entry: Entry) -> Entry:

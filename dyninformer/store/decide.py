@@ -43,6 +43,8 @@ class Delta(msgspec.Struct, frozen=True, gc=False):
     """Found missing by a relist: ``old`` may not be the last state that the object had."""
     recreated: bool = False
     """The new object has another uid than the old."""
+    came: float = 0.0
+    """When a watch brought it, by the monotonic clock, if somebody measures that; else 0."""
 
 
 Deltas: TypeAlias = Sequence[Delta]
@@ -106,10 +108,11 @@ class Decider:
         events: Iterable[WatchEvent],
         entry_of: Callable[[str, str], Entry | None],
         functions: IndexFunctions,
+        came: float = 0.0,
     ) -> Writes:
         """What events that came together do, one after the other.
 
-        ``entry_of`` gives the entry of a namespace and key.
+        ``entry_of`` gives the entry of a namespace and key. ``came`` is as a delta has it.
         """
         writes: Writes = []
         made: dict[str, Entry | None] = {}
@@ -129,10 +132,13 @@ class Decider:
                 )
             ):  # what nearly every event is, and `kept` would find
                 new = pack(data, received.identity, stamp)
-                write = Write(namespace, Delta(key, current, new), no_values, no_values)
+                delta = Delta(key, current, new, False, False, False, came)
+                write = Write(namespace, delta, no_values, no_values)
             else:
                 write = self.kept(received, current, functions, live=True)
             if write is not None:
+                if came:
+                    write = _came(write, came)
                 writes.append(write)
                 made[key] = write.delta.new
         return writes
@@ -181,15 +187,13 @@ class Decider:
     def _without(
         self, received: Received, current: Entry, functions: IndexFunctions
     ) -> Write | None:
-        """Nothing of what was added or changed is kept (S17).
+        """Nothing of what was added or changed is kept (S17, S49).
 
         If the transform dropped it, what is held goes. If that failed, what is held stays as an
-        older state of the same object; were it another object, now gone, nobody would tell its end.
+        older state of the same object. Were it another object, now gone, nobody would tell its end.
         """
-        if not received.failure:
-            return self.removed(received, current, functions)
         if not self.is_another(received, current):
-            return None
+            return None if received.failure else self.removed(received, current, functions)
         _, version, old_row = self._state_of(current, self._codec.plain(current), functions)
         if older(received.version, version):
             return None
@@ -241,6 +245,14 @@ class Decider:
             else functions.read_accepted(self._codec.plain(old))[1],
             functions.no_values if new is None else functions.row_of(self._codec.plain(new)),
         )
+
+
+def _came(write: Write, came: float) -> Write:
+    """The write, with when it came."""
+    if write.delta.came:
+        return write
+    delta = msgspec.structs.replace(write.delta, came=came)
+    return msgspec.structs.replace(write, delta=delta)
 
 
 def _stamp(received: Received, functions: IndexFunctions) -> Stamp:

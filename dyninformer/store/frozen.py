@@ -21,7 +21,7 @@ class FrozenStore(Store):
     def __init__(self, view: View, indexers: Mapping[str, IndexFunction]) -> None:
         super().__init__(view.gvr, codec=view.codec)
         self._frozen = view
-        self._unbuilt = self._without_namespace(indexers)  # `_adding` is the turn to change it
+        self._unbuilt = self._without_namespace(indexers)  # `adding` is the turn to change it
         self.entries.by_namespace = view.by_namespace
         self.entries.count = len(view)
 
@@ -59,7 +59,7 @@ class FrozenStore(Store):
 
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
         """Have more indexes; OptionsConflictError for another function under a known name."""
-        with self._adding:
+        with self.adding:
             known, added = self.get_indexers(), self._without_namespace(indexers)
             for name, function in added.items():
                 if name in known and not same_function(function, known[name]):
@@ -73,7 +73,7 @@ class FrozenStore(Store):
         """Have an index of that name, if there is one."""
         if name not in self._unbuilt:
             return
-        with self._adding:
+        with self.adding:
             function = self._unbuilt.get(name)
             if function is None:
                 return  # another thread has built it meanwhile

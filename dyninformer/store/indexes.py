@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count, islice
 from struct import Struct
-from typing import Final, TypeAlias
+from sys import getsizeof
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dyninformer.jsonpath import JSONPath, PathIndex
 from dyninformer.jsonpath.indexing import index_text
+from dyninformer.jsonpath.writing import Way
 from dyninformer.options import IndexFunction
 from dyninformer.store.codec import (
+    HEAD_READER,
     NO_STAMP,
     Head,
     IndexRow,
@@ -23,15 +26,60 @@ from dyninformer.threads import is_interrupt
 from dyninformer.types import Key, Keys, Object, Texts
 
 IndexList: TypeAlias = list["Index"]
+Holders: TypeAlias = list[Collection[Key]]
 
 NAMESPACE: Final = "namespace"
 """The index that is always there. It needs no sets of keys: entries are kept by namespace."""
 
+_VALUE_BYTES = 160  # of a text without its characters, and its place in a table
 _FEW = 8
 _DIGITS = 19  # a number of so many fits into 64 bits
 
 _stamp = Struct(">qQ").pack
 _serial = count()
+
+
+class Asked(NamedTuple):
+    """A label, or a field, that selectors look at; the name of its index, if it has one (S43).
+
+    No index of a user's has such a name: theirs are texts.
+    """
+
+    label: bool
+    name: str
+    """The label's key, or the field's path without a dot in front."""
+
+    @property
+    def path(self) -> str:
+        """Where its value is, in kubectl's dialect."""
+        if self.label:
+            return str(Way().to("metadata").to("labels").to(self.name))
+        return f".{self.name}"
+
+    def __str__(self) -> str:
+        return f"{'label' if self.label else 'field'} {self.name}"
+
+
+IndexName: TypeAlias = str | Asked
+FunctionsByName: TypeAlias = (
+    Mapping[str, IndexFunction] | Mapping[Asked, IndexFunction] | Mapping[IndexName, IndexFunction]
+)
+
+
+class AskedIndex(PathIndex):
+    """The index function of a label or a field. A label is a text, or it is none."""
+
+    __slots__ = ("_label",)
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(asked.path)
+        self._label = asked.label
+
+    def values_of(self, rows: list[list[Any]]) -> Texts:
+        """The index values, from what the path found."""
+        if self._label:
+            return [value for value in rows[0] if type(value) is str]
+        return super().values_of(rows)
 
 
 def namespace_index(obj: Object) -> Texts:
@@ -149,6 +197,34 @@ class Index:
         only = self._one.get(value)
         return [only] if only is not None else list(self._many.get(value, ()))
 
+    def count(self, value: str) -> int:
+        """How many keys are under a value."""
+        return 1 if value in self._one else len(self._many.get(value, ()))
+
+    def among(self, keys: Keys, values: Iterable[str], *, under: bool) -> Keys:
+        """Of these keys those under one of the values, or those under none of them."""
+        holders: Holders = [
+            self._many.get(value, ()) or (self._one[value],)
+            for value in values
+            if value in self._many or value in self._one
+        ]
+        if len(holders) == 1:
+            holder = holders[0]
+            return [key for key in keys if (key in holder) is under]
+        return [key for key in keys if any(key in each for each in holders) is under]
+
+    def count_all(self) -> int:
+        """How many keys there are, each once for every value that it is under."""
+        return len(self._one) + sum(map(len, self._many.values()))
+
+    def all_keys(self) -> Keys:
+        """The keys under any value."""
+        return [*self._one.values(), *(key for keys in self._many.values() for key in keys)]
+
+    def contents(self) -> tuple[Texts, Holders]:
+        """Its values, and what holds the keys of those that have several: to be measured."""
+        return self.values(), [*self._many.values()]
+
     def sizes(self, count: int) -> tuple[int, dict[str, int]]:
         """How many values have a key, and of the first so many how many keys each has."""
         found = {value: len(self._many[value]) for value in islice(self._many, count)}
@@ -160,6 +236,14 @@ class Index:
         return [*self._one, *self._many]
 
 
+def held_bytes(values: Texts, holders: Holders) -> int:
+    """About how many bytes an index of such contents takes; its keys are the store's.
+
+    It may be measured while the index changes.
+    """
+    return sum(map(getsizeof, holders)) + sum(map(len, values)) + _VALUE_BYTES * len(values)
+
+
 class IndexFunctions:
     """The index functions of a store; immutable, for any thread. `NAMESPACE` is none of them.
 
@@ -168,13 +252,13 @@ class IndexFunctions:
 
     def __init__(
         self,
-        functions: Mapping[str, IndexFunction],
-        failed: Callable[[str, BaseException], None],
+        functions: FunctionsByName,
+        failed: Callable[[IndexName, BaseException], None],
     ) -> None:
         """``failed`` is told the index and the error where a function raises (S18)."""
-        self.by_name = dict(functions)
+        self.by_name: dict[IndexName, IndexFunction] = {**functions}  # type: ignore[dict-item]
         self._failed = failed
-        self._calls: list[tuple[int, str, Callable[[Object], Iterable[str]]]] = []
+        self._calls: list[tuple[int, IndexName, Callable[[Object], Iterable[str]]]] = []
         paths: list[PathIndex] = []
         for at, (name, given) in enumerate(self.by_name.items()):
             function = as_function(given)
@@ -182,7 +266,7 @@ class IndexFunctions:
                 paths.append(function)
             else:
                 self._calls.append((at, name, function))
-        self._reader = PartialReader(paths)
+        self._reader = PartialReader(paths) if paths else HEAD_READER
         self.read: Callable[[bytes], tuple[Head, IndexRow]] = (
             self._read_and_spread if self._calls else self._reader.read
         )
@@ -212,7 +296,7 @@ class IndexFunctions:
             return NO_STAMP
         return _stamp(hash((self._number, uid, *row)), int(version))
 
-    def new_indexes(self, names: Iterable[str] | None = None) -> IndexList:
+    def new_indexes(self, names: Iterable[IndexName] | None = None) -> IndexList:
         """An empty index for each function, or each of those named, in the order of the rows."""
         return [
             Index(remembers=not isinstance(as_function(given), PathIndex))

@@ -17,6 +17,7 @@ from dyninformer.jsonpath.json_bytes import (
     too_many_values,
 )
 from dyninformer.options import Transform
+from dyninformer.shard import Part
 from dyninformer.store.codec import HEAD_READER, Head, Identity, IndexRow, read, text
 from dyninformer.store.indexes import IndexFunctions
 from dyninformer.store.transforms import transformed
@@ -84,15 +85,24 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     """What made the row: the store may have others by the time this is stored."""
     failure: str = ""
     """What the transform did, if it failed: there is no data, and what is held stays (S17)."""
+    foreign: bool = False
+    """It is in no shard that is watched (S49): there is no data, and nothing of it is held."""
 
 
 class Receiver:
     """Reads objects as one resource's server sends them; immutable, for any thread."""
 
-    def __init__(self, entries: Entries, transform: Transform | None, metadata_only: bool) -> None:
+    def __init__(
+        self,
+        entries: Entries,
+        transform: Transform | None,
+        metadata_only: bool,
+        shard: Part | None = None,
+    ) -> None:
         self._entries = entries  # they know which index functions there are now
         self._transform = transform
         self._metadata_only = metadata_only
+        self._shard = shard
         self._keeps_all = transform is None and not metadata_only
 
     def receive(
@@ -113,6 +123,8 @@ class Receiver:
             head, row = functions.read(data)
         except JSONPathError as error:
             _refuse(data, str(error))
+        if self._shard is not None and not self._shard.owns(text(head[2])):
+            return self._left_out(data, head, row, functions)
         name, namespace, uid, version, said_version, said_kind = head[:6]
         if (
             type(name) is type(namespace) is type(uid) is type(version) is str
@@ -144,14 +156,23 @@ class Receiver:
                 return Received(
                     key, namespace, name, uid, version, None, None, row, functions, failure
                 )
-        identity: Identity | None = None
-        if kept is not None:
-            if kept is not data:
-                head, row = functions.read_accepted(kept)
-                if (text(head[2]), text(head[3])) != (uid, version):
-                    identity = Identity(uid, version)
-            row = functions.call(kept, row)
-        return Received(key, namespace, name, uid, version, kept, identity, row, functions)
+        if kept is None:
+            return Received(key, namespace, name, uid, version, None, None, row, functions)
+        return _kept(named, kept, kept is data, row, functions)
+
+    def _left_out(
+        self, data: bytes, head: Head, row: IndexRow, functions: IndexFunctions
+    ) -> Received:
+        """An object of another shard, as if the transform had dropped it (S49).
+
+        It is foreign, unless another object of its key is held: that is no more, then.
+        """
+        named = _named(head)
+        if named is None:
+            raise _unusable(data, "it is no object with a name in metadata.name", None, head)
+        key, namespace, name, uid, version = named
+        foreign = self._entries.get(key) is None
+        return Received(key, namespace, name, uid, version, None, None, row, functions, "", foreign)
 
     def _whole(self, data: bytes, head: Head, api_version: str, kind: str) -> bytes:
         """The object with its apiVersion and kind; of its parts only what was asked for (S31)."""
@@ -189,6 +210,20 @@ def _named(head: Head) -> Named | None:
     if type(namespace) is not str or "/" in namespace:
         return None
     return f"{namespace}/{name}", namespace, name, uid, version
+
+
+def _kept(
+    named: Named, data: bytes, as_it_came: bool, row: IndexRow, functions: IndexFunctions
+) -> Received:
+    """What is kept of an object, which may be other than what came."""
+    key, namespace, name, uid, version = named
+    identity: Identity | None = None
+    if not as_it_came:
+        head, row = functions.read_accepted(data)
+        if (text(head[2]), text(head[3])) != (uid, version):
+            identity = Identity(uid, version)
+    row = functions.call(data, row)
+    return Received(key, namespace, name, uid, version, data, identity, row, functions)
 
 
 def _metadata_of(data: bytes) -> bytes:

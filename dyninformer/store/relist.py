@@ -71,6 +71,7 @@ class Relist:
                 or received.functions is not functions
                 or key in new
                 or key in fresh
+                or key in self._failed
                 or (entry_of is not None and entry_of(received.namespace, key) is not None)
             ):
                 self._add_fresh(fresh, rows, stamps)
@@ -175,6 +176,7 @@ class Relist:
                     store.on_changes(deltas)
             break
         store.count(deltas)
+        store.repacking.look_at_held()
         return [delta for delta in deltas if delta.key in among] if among else ()
 
     def __len__(self) -> int:
@@ -258,7 +260,7 @@ class Relist:
     # Compression.
 
     def _learn(self) -> None:
-        self._store.learn(lambda: list(islice(self._new.values(), SAMPLE_SIZE)))
+        self._store.repacking.learn(lambda: list(islice(self._new.values(), SAMPLE_SIZE)))
         self._pack_plain()
 
     def _pack_plain(self) -> None:

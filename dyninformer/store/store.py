@@ -6,7 +6,6 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -14,10 +13,12 @@ from cachetools import LRUCache
 
 from dyninformer.checked import checked_text
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
-from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.metrics.told import NO_METRICS, Metrics
 from dyninformer.options import IndexFunction, IndexValue, Transform
 from dyninformer.resource import GroupVersionResource
-from dyninformer.store.codec import SAMPLE_SIZE, Codec, Entry, EntryList, IndexRow
+from dyninformer.shard import Part
+from dyninformer.store.asked import AskedIndexes
+from dyninformer.store.codec import SAMPLE_SIZE, Codec, Entry, IndexRow
 from dyninformer.store.decide import (
     Decider,
     Delta,
@@ -29,26 +30,32 @@ from dyninformer.store.decide import (
 )
 from dyninformer.store.indexes import (
     NAMESPACE,
+    Asked,
+    FunctionsByName,
     Index,
     IndexFunctions,
     IndexList,
+    IndexName,
     as_function,
     enter_rows,
     index_value,
     namespace_index,
     same_function,
 )
+from dyninformer.store.matching import wanted
+from dyninformer.store.memory import give_back_memory
 from dyninformer.store.receive import Received, Receiver
 from dyninformer.store.relist import Relist
-from dyninformer.store.snapshot import ByNamespace, View
+from dyninformer.store.repacking import Repacking
+from dyninformer.store.snapshot import ByNamespace, Selector, View
 from dyninformer.store.versions import lowest
 from dyninformer.threads import in_forked_child, lock_across_forks
-from dyninformer.types import Key, Keys, Object, Texts
+from dyninformer.types import Key, Keys, Object, Objects, Texts
 
 KeyedEntries: TypeAlias = list[tuple[Key, Entry]]
+EntriesByKey: TypeAlias = dict[Key, Entry]
 
 _INDEXED: Final = 128  # so many objects are read between two sections that enter their values
-_REPACKED: Final = 64  # so many entries are packed again between two sections that exchange them
 _SHARED: Final = 4096  # so many decoded objects are shared
 
 _logger = logging.getLogger(__name__)
@@ -79,6 +86,7 @@ class Store:
         indexers: Mapping[str, IndexFunction] | None = None,
         transform: Transform | None = None,
         metadata_only: bool = False,
+        shard: Part | None = None,
         metrics: Metrics = NO_METRICS,
         on_changes: Callable[[Deltas], None] = _ignore,
     ) -> None:
@@ -88,19 +96,23 @@ class Store:
         self.on_changes = on_changes
         self._metrics = metrics
         self._metadata_only = metadata_only
+        self.repacking = Repacking(self)
+        self._shard = shard
         self._decider = Decider(self.codec)
         self._shared = SharedObjects(self.codec)
-        # Guards nothing but the turn to add indexers. Its holder runs a user's functions, so it is
-        # not held across forks; it is taken before `lock`.
-        self._adding = threading.RLock()
-        self._index_failures: set[str] = set()
+        # Its holder runs a user's functions, so it is not held across forks.
+        self.adding = threading.RLock()
+        """Guards nothing but the turn to add indexers; it is taken before ``lock``."""
+        self.asked = AskedIndexes(self)
+        """The indexes that reads by selectors have asked for."""
+        self._index_failures: set[IndexName] = set()
         functions = self._without_namespace(indexers or {})
         self.entries = Entries(IndexFunctions(functions, self._index_failed))
         self.versions: dict[str, str] = {}
         """By scope, the version of the server's that its entries are the state of. What changes
         them says so in the same section; a version that changes none may be noted without."""
         self.untransformed = Untransformed()
-        self.receive = Receiver(self.entries, transform, metadata_only).receive
+        self.receive = Receiver(self.entries, transform, metadata_only, shard).receive
         """Reads an object as it came, outside the lock. A thread that reads many may keep it."""
         self.transforms = transform is not None
         """Something may be kept otherwise than the server has it, or not at all."""
@@ -116,25 +128,31 @@ class Store:
         """Count objects on which the transform failed."""
         self._metrics.count("transform_errors", self.gvr, amount)
 
-    def apply(self, events: Sequence[WatchEvent], scope: str = "", version: str = "") -> None:
+    def apply(
+        self,
+        events: Sequence[WatchEvent],
+        scope: str = "",
+        version: str = "",
+        came: float = 0.0,
+    ) -> None:
         """Take watch events that came together (S6, S12, S30), in order and in one section.
 
         What they change is told as one `LiveDeltas`, so that it wakes a handler's thread once.
-        ``version`` is the one that the scope has come to with them.
+        ``version`` is the one that the scope has come to with them, ``came`` as a delta has it.
         """
         entries, untransformed = self.entries, self.untransformed
         while True:
             functions = entries.functions
             # Only this thread writes the scope, so what is held now is held below, if perhaps
             # in other bytes: another thread may have compressed it.
-            writes = self._decider.of_events(events, entries.get_of, functions)
+            writes = self._decider.of_events(events, entries.get_of, functions, came)
             noted = [received for _, received in events if received.failure or untransformed.count]
             if not writes and not noted:
                 return
             if self._take(writes, noted, functions, scope, version):
                 break
-        if self.codec.wants_sample and entries.count >= SAMPLE_SIZE:
-            self.learn(self._sample)
+        if entries.count >= SAMPLE_SIZE:
+            self.repacking.look_at_held()
 
     def settle(self, key: Key, received: Received | None) -> Delta | None:
         """Hold one object as the server has it, None if it has none; what that changed (S36).
@@ -192,9 +210,17 @@ class Store:
         """Delete all that is held of a scope, and tell it (S33)."""
         self.relist(scope).swap(first=False)
 
+    def let_go(self) -> None:
+        """Hold nothing any more, and tell nobody: nothing reads it, nor writes it (S42)."""
+        with self.lock:
+            held = self.entries.take_all()
+        self._shared.clear()
+        del held  # the objects are freed here, without the lock
+        give_back_memory()
+
     def set_transform(self, transform: Transform | None) -> None:
         """Transform what is received from now on; called before the informer starts (S16)."""
-        self.receive = Receiver(self.entries, transform, self._metadata_only).receive
+        self.receive = Receiver(self.entries, transform, self._metadata_only, self._shard).receive
         self.transforms = transform is not None
 
     # Reads.
@@ -226,8 +252,11 @@ class Store:
 
     @property
     def held_bytes(self) -> int:
-        """How many bytes the entries are, without keys and indexes. A number of this moment."""
-        return self.entries.size
+        """How many bytes the entries are, and the dictionaries that they need.
+
+        Without keys and indexes. A number of this moment.
+        """
+        return self.entries.size + self.codec.memory
 
     def moment(self, scopes: Iterable[str]) -> tuple[View, str]:
         """What is held at this moment, and the version of the server's that it is the state of.
@@ -250,6 +279,35 @@ class Store:
 
     def __contains__(self, key: Key) -> bool:
         return self.entries.get(key) is not None
+
+    # Selections. A selector that cannot be read is SelectorError.
+
+    def selected(
+        self,
+        selector: Selector | None,
+        field_selector: Selector | None = None,
+        namespace: str | None = None,
+    ) -> Objects:
+        """The objects that both selectors match, of one namespace or of all, at one moment.
+
+        Each is decoded for the caller alone. They come in no order.
+        """
+        asked = wanted(selector, field_selector)
+        if asked.everything:
+            return self.view(namespace).objects()
+        return self.asked.objects(asked, namespace)
+
+    def selected_entries(
+        self,
+        selector: Selector | None,
+        field_selector: Selector | None = None,
+        namespace: str | None = None,
+    ) -> EntriesByKey:
+        """Their keys and entries."""
+        asked = wanted(selector, field_selector)
+        if asked.everything:
+            return dict(self.view(namespace).items())
+        return self.asked.entries(asked, namespace)
 
     # Indexes. An unknown name is UnknownIndexError.
 
@@ -309,7 +367,11 @@ class Store:
             by_name = self.entries.functions.by_name
             return {
                 NAMESPACE: namespace_index,
-                **{name: by_name[name] for name in self.entries.published},
+                **{
+                    name: by_name[name]
+                    for name in self.entries.published
+                    if not isinstance(name, Asked)
+                },
             }
 
     def add_indexers(self, indexers: Mapping[str, IndexFunction]) -> None:
@@ -317,7 +379,7 @@ class Store:
 
         All or nothing: an error, an interrupt too, leaves the indexes as they were.
         """
-        with self._adding:
+        with self.adding:
             before = self.entries.functions
             added = self._without_namespace(indexers)
             for name in [name for name in added if name in before.by_name]:
@@ -327,7 +389,24 @@ class Store:
             if added:
                 self._add_indexes(added)
 
-    def _add_indexes(self, added: Mapping[str, IndexFunction]) -> None:
+    def add_asked(self, added: Mapping[Asked, IndexFunction]) -> None:
+        """Add indexes that users do not see. The caller has the turn, ``adding``."""
+        if added:
+            self._add_indexes(added)
+
+    def drop_asked(self, dropped: Iterable[Asked]) -> None:
+        """Take such indexes away again. The caller has the turn, ``adding``."""
+        gone = set(dropped)
+        kept = {
+            name: function
+            for name, function in self.entries.functions.by_name.items()
+            if name not in gone
+        }
+        functions = IndexFunctions(kept, self._index_failed)
+        with self.lock:
+            self.entries.drop(functions)
+
+    def _add_indexes(self, added: FunctionsByName) -> None:
         """Build the indexes from what is held, and publish them when nothing is missing.
 
         From the moment that is frozen for the build, writers keep the new indexes too, and note
@@ -336,7 +415,7 @@ class Store:
         """
         entries, plain = self.entries, self.codec.plain
         alone = IndexFunctions(added, self._index_failed)
-        all_ = IndexFunctions({**entries.functions.by_name, **added}, self._index_failed)
+        all_ = IndexFunctions({**entries.functions.by_name, **alone.by_name}, self._index_failed)
         try:
             with self.lock:
                 indexes = entries.begin(all_)
@@ -355,10 +434,10 @@ class Store:
 
     def _withdraw_half_added(self) -> None:
         """In a forked child: what another thread was adding is not added."""
-        if self._adding.acquire(blocking=False):  # nobody's, or this thread's, which goes on
-            self._adding.release()
+        if self.adding.acquire(blocking=False):  # nobody's, or this thread's, which goes on
+            self.adding.release()
         else:
-            self._adding = threading.RLock()
+            self.adding = threading.RLock()
             self.entries.withdraw()
 
     def _without_namespace(self, indexers: Mapping[str, IndexFunction]) -> dict[str, IndexFunction]:
@@ -401,9 +480,9 @@ class Store:
             raise self._unknown(name)
         return index
 
-    def _index_failed(self, name: str, error: BaseException) -> None:
+    def _index_failed(self, name: IndexName, error: BaseException) -> None:
         """An object is under nothing in an index whose function raised (S18)."""
-        self._metrics.count("index_errors", self.gvr, index=name)
+        self._metrics.count("index_errors", self.gvr, index=str(name))
         if name not in self._index_failures:
             self._index_failures.add(name)
             _logger.warning(
@@ -415,32 +494,6 @@ class Store:
             )
 
     # What a relist calls too.
-
-    def learn(self, sample: Callable[[], EntryList]) -> None:
-        """Train the codec on the sample, unless that is done, and pack what is held again."""
-        if not self.codec.learn(sample):
-            return
-        with self.lock:
-            frozen = self.entries.frozen(None)
-        items = (
-            (namespace, key, entry)
-            for namespace, entries in frozen.items()
-            for key, entry in entries.items()
-        )
-        # In batches: readers hardly wait.
-        while batch := list(islice(items, _REPACKED)):
-            packed = [
-                (namespace, key, entry, self.codec.repacked(entry))
-                for namespace, key, entry in batch
-            ]
-            with self.lock:
-                self.entries.exchange(packed)
-
-    def _sample(self) -> EntryList:
-        """Entries from all over the store."""
-        view = self.view()
-        stride = max(1, len(view) // SAMPLE_SIZE)
-        return [entry for _, entry in islice(view.items(), 0, SAMPLE_SIZE * stride, stride)]
 
     def count(self, deltas: Deltas) -> None:
         """Count what was told; called without the lock."""
@@ -471,10 +524,10 @@ class Entries:
         """No namespace is empty; cluster-scoped objects are under ""."""
         self.functions = functions
         """The functions of all indexes, also of those under construction."""
-        self.published: dict[str, Index] = dict(
+        self.published: dict[IndexName, Index] = dict(
             zip(functions.by_name, functions.new_indexes(), strict=True)
         )
-        """The indexes that readers see."""
+        """The indexes that are read."""
         self._indexes: IndexList = list(self.published.values())
         self._written: set[Key] | None = None
         self._published_functions = functions
@@ -538,6 +591,14 @@ class Entries:
         for index, added_index in zip(self._indexes, indexes, strict=True):
             index.absorb(added_index)
 
+    def take_all(self) -> object:
+        """Hold nothing from now on; what was held, to be let go of."""
+        held = self.by_namespace, self.published, self._indexes
+        self.by_namespace, self.count, self.size = {}, 0, 0
+        self._indexes = self.functions.new_indexes()
+        self.publish()
+        return held
+
     def exchange(self, packed: Iterable[tuple[str, Key, Entry, Entry]]) -> None:
         """Hold the same objects in other bytes, where they are still held."""
         for namespace, key, before, after in packed:
@@ -564,7 +625,13 @@ class Entries:
             count -= len(found[name])
         return found
 
-    # Indexes that are added while the store is written (S15).
+    # Indexes that are added and dropped while the store is written (S15, S43). What belongs
+    # together is assigned in one statement: an interrupt comes before all of it, or after.
+
+    @property
+    def is_added_to(self) -> bool:
+        """Some index was begun, and is neither published nor withdrawn."""
+        return self._written is not None
 
     def begin(self, functions: IndexFunctions) -> IndexList:
         """From now on keep indexes for those of the functions that are new, unpublished."""
@@ -572,9 +639,8 @@ class Entries:
         added = functions.new_indexes([name for name in functions.by_name if name not in before])
         for index in added:
             index.complete = False
-        self._indexes = [*self._indexes, *added]
-        self.functions = functions
-        self._written = set()
+        indexes, written = [*self._indexes, *added], set[Key]()
+        self._indexes, self.functions, self._written = indexes, functions, written
         return added
 
     def fill(self, added: IndexList, rows: Mapping[Key, IndexRow]) -> None:
@@ -587,15 +653,19 @@ class Entries:
         """Let readers see the indexes that were begun."""
         for index in self._indexes:
             index.complete = True
-        self.published = dict(zip(self.functions.by_name, self._indexes, strict=True))
-        self._published_functions = self.functions
-        self._written = None
+        published = dict(zip(self.functions.by_name, self._indexes, strict=True))
+        self.published, self._published_functions, self._written = published, self.functions, None
+
+    def drop(self, functions: IndexFunctions) -> None:
+        """Keep only the indexes of these functions, which are all known. None must be begun."""
+        published = {name: self.published[name] for name in functions.by_name}
+        kept = published, list(published.values()), functions, functions
+        self.published, self._indexes, self.functions, self._published_functions = kept
 
     def withdraw(self) -> None:
         """Give up the indexes that were begun and not published."""
-        self.functions = self._published_functions
-        self._indexes = list(self.published.values())
-        self._written = None
+        indexes = list(self.published.values())
+        self._indexes, self.functions, self._written = indexes, self._published_functions, None
 
 
 class Untransformed:
@@ -641,6 +711,13 @@ class Untransformed:
         self.count, self.first = len(self._why), next(iter(self._why.values()), "")
 
 
+_SharedCache: TypeAlias = LRUCache[Key, tuple[Entry, Object]]
+
+
+def _new_cache() -> _SharedCache:
+    return LRUCache(_SHARED)
+
+
 class SharedObjects:
     """One decoded dict for each of the entries that were asked for last.
 
@@ -651,8 +728,8 @@ class SharedObjects:
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self._lock = threading.RLock()  # guards _cache: cachetools is not for several threads
-        self._cache: LRUCache[Key, tuple[Entry, Object]] = LRUCache(_SHARED)
-        in_forked_child(self, "_lock", _cache=partial(LRUCache, _SHARED))
+        self._cache: _SharedCache = _new_cache()
+        in_forked_child(self, "_lock", _cache=_new_cache)
 
     def get(self, key: Key, entry: Entry) -> Object:
         """The object of an entry: the same dict each time, not to be changed."""
@@ -670,3 +747,8 @@ class SharedObjects:
                 return other[1]  # another thread was as fast: all have its dict
             self._cache[key] = (entry, obj)
         return obj
+
+    def clear(self) -> None:
+        """Let go of all."""
+        with self._lock:
+            self._cache.clear()

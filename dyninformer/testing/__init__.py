@@ -16,7 +16,7 @@ project that has it installed, and that must cost nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dyninformer.first_use import on_first_use
 
@@ -67,7 +67,15 @@ _HOMES = {
     "User": "api.access",
 }
 
-__getattr__ = on_first_use(__name__, _HOMES)
+_found = on_first_use(__name__, _HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return _found(name)
+    except ModuleNotFoundError as error:
+        what = f"dyninformer.testing needs {error.name}: pip install 'dyninformer[testing]'"
+        raise ModuleNotFoundError(what, name=error.name) from error
 
 
 def __dir__() -> list[str]:

@@ -104,7 +104,7 @@ def kube_api_session(pytestconfig: pytest.Config) -> Iterator[ApiServer | Contro
         with _real_server() as control_plane:
             yield control_plane
     else:
-        from dyninformer.testing.api_server import ApiServer  # noqa: PLC0415
+        from dyninformer.testing import ApiServer  # noqa: PLC0415
 
         with ApiServer() as server:
             yield server

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from dyninformer.errors import AuditError, ConfigError, StoppedError, UnreachableError
-from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.metrics.told import NO_METRICS, Metrics
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.store.indexes import NAMESPACE
@@ -196,13 +196,16 @@ class ScopeAudit:
         self._list()
         if not self.listed_from_etcd:
             self._sample()
-        for _ in range(_ROUNDS):
+        for turn in range(_ROUNDS):
             self._wait(lambda: not self._unexplained() or self._delivered(), _DELIVERED_WITHIN)
             keys = self._unexplained()
             if not keys or self._deadline.over:
                 break
-            self._wait(lambda: self._reflector.takes_repairs, _REPAIRED_WITHIN)
-            repair = Repair(tuple(keys))
+            self._wait(self._reflector.takes_repairs, _REPAIRED_WITHIN)
+            # Where nothing has happened since, a watch never comes to a change that it leaves out,
+            # nor, without bookmarks, to what shows that the server's past is ours (S30).
+            shown = self._reflector.takes_repairs() and (turn == 0 or self._delivered())
+            repair = Repair(tuple(keys), by_list=not shown)
             self._reflector.repair(repair)
             self._wait(lambda: repair.over, _REPAIRED_WITHIN)  # noqa: B023 - it waits here
             self._take(repair)
@@ -214,8 +217,10 @@ class ScopeAudit:
             return
         self.repaired.update(repair.repaired)
         if not older(repair.version, self._version):
-            for key in repair.settled:
-                self.different.pop(key, None)
+            for key in repair.settled & self.different.keys():
+                # A list may have brought it as a watch cache has it, and not as etcd does.
+                if not repair.by_list or self._is_held(key, self.different[key]):
+                    del self.different[key]
 
     # -- the list --------------------------------------------------------------------------
 
@@ -237,8 +242,7 @@ class ScopeAudit:
         places: set[str] = set()
         continue_ = ""
         while True:
-            if self._deadline.over:
-                raise AuditError(f"cannot audit {self._scope}: the time is over")
+            self._time_left()
             page = self._page(ListPage(continue_, limited), self._compare)
             if isinstance(page, StatusError):
                 if page.too_old and limited and continue_:
@@ -261,6 +265,8 @@ class ScopeAudit:
             self._readable = False
             return
         key, seen = found
+        if self._scope.shard is not None and not self._scope.shard.owns(seen.uid):
+            return  # the server does not divide the collection (S49)
         self._seen.add(key)
         if not self._is_held(key, seen) and not self._is_left_out(key, item, cutter):
             self.different[key] = seen
@@ -345,12 +351,12 @@ class ScopeAudit:
 
     def _page(self, want: Want, take: Take) -> ListMeta | StatusError:
         """One answer, asked for again with other credentials if these are no good."""
-        # A transform has to see the object to say whether it is wanted.
-        whole = isinstance(want, ListPage) and self._store.transforms
-        request = request_for(replace(self._scope, metadata_only=not whole), want)
-        left = self._deadline.left
-        if left is not None:
-            request = replace(request, deadline=max(_SHORTEST, min(request.deadline, left)))
+        scope = self._scope
+        if not (isinstance(want, ListPage) and self._store.transforms):
+            # Else the transform has to see what it always sees, to say whether it is wanted.
+            scope = replace(scope, metadata_only=True)
+        request = request_for(scope, want)
+        request = replace(request, deadline=self._silence(request))
         page = self._asked(request, take)
         if isinstance(page, StatusError) and page.code == 401:
             page = self._asked(request, take, anew=True)
@@ -378,9 +384,22 @@ class ScopeAudit:
                 for chunk in chunks:
                     for item in cutter.feed(chunk):
                         take(item, cutter)
+                    if self._time_left() is not None:  # it may come a byte at a time
+                        reply.allow_silence(self._silence(request))
             return cutter.finish()
         finally:
             reply.close()
+
+    def _time_left(self) -> float | None:
+        """Seconds, None if there is no end to them. Raises `AuditError` when they are over."""
+        if self._deadline.over:
+            raise AuditError(f"cannot audit {self._scope}: the time is over")
+        return self._deadline.left
+
+    def _silence(self, request: Request) -> float:
+        """Seconds without a byte that an answer may take."""
+        left = self._deadline.left
+        return request.deadline if left is None else max(_SHORTEST, min(request.deadline, left))
 
     def _count(self, code: str) -> None:
         self._metrics.count("requests", self._scope.gvr, verb="list", code=code)

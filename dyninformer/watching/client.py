@@ -51,6 +51,7 @@ from dyninformer.watching.requests import (
     BrokenAnswerError,
     JsonReply,
     Request,
+    SilentError,
     without_password,
 )
 from dyninformer.watching.sockets import (
@@ -75,10 +76,11 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10.0
 _MOST_CONNECTING = 8
 """At a time: an address that never answers must not hold up the connections to others."""
-_FRESH_SECONDS = 5.0  # credentials that were read anew so short a time ago are not read again
+_FRESH_SECONDS = 2.5  # credentials that were read anew so short a time ago are not read again
 
 _STOPPED = "nothing is asked any more: what it was for has stopped"
 _CLOSED = "the factory has been shut down; make a new one"
+_FOR_WRITES = "refreshing credentials for writes"
 
 _NO_ANSWER: tuple[type[Exception], ...] = (urllib3.exceptions.HTTPError, OSError, HTTPException)
 _USED = ("status", "headers", "chunked", "stream", "read1", "release_conn", "close")
@@ -158,6 +160,7 @@ class Channel:
 
     def _ask(self, request: Request) -> SocketReply:
         call = self._begin()
+        call.anew, call.kept = request.anew, request.kept
         try:
             reply = self._source.open(request, call, partial(self._over, call))
         except BaseException:
@@ -208,7 +211,7 @@ class Source(Channel):
 
     def __init__(
         self,
-        client: DynamicClient | ApiClient | None = None,
+        client: DynamicClient | ApiClient | Environment | Given | None = None,
         *,
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
@@ -223,7 +226,7 @@ class Source(Channel):
         elif kubeconfig is not None or context is not None:
             raise ConfigError("pass a client, or kubeconfig= and context=, not both")
         else:
-            self._origin = Given(client)
+            self._origin = client if isinstance(client, Environment | Given) else Given(client)
         super().__init__(self)
         self.lock = threading.RLock()
         self.wires = Wires()
@@ -267,6 +270,11 @@ class Source(Channel):
         """The namespace that the configuration is for, as kubectl takes it; else "default"."""
         return self._origin.namespace or "default"
 
+    @property
+    def settings(self) -> Environment | Given:
+        """What to make another one of, which finds what this one finds, and ends by itself."""
+        return self._origin.again()
+
     def channel(self) -> Channel:
         """A `Transport` whose `close` ends what was asked through it, and nothing else."""
         with self.lock:
@@ -288,7 +296,7 @@ class Source(Channel):
             call = self._begin()
             try:
                 self._prepare(call)
-                made = self._origin.writes_client(self._guard)
+                made = self._origin.writes_client(partial(self._guard, what=_FOR_WRITES))
             finally:
                 self._over(call)
             with self.lock:
@@ -351,7 +359,10 @@ class Source(Channel):
                     call.anew = True
                     continue
                 deadline = request.deadline
-                raise unanswered(error, host, private.proxy, call.stage, deadline) from error
+                failure = unanswered(error, host, private.proxy, call.stage, deadline)
+                if isinstance(failure, SilentError):
+                    failure.reused = call.reused
+                raise failure from error
             return SocketReply(response, call, host, request.deadline, on_over)
 
     def read_credentials(self, call: Call) -> None:
@@ -373,15 +384,18 @@ class Source(Channel):
             self._credentials.run("reading credentials", self._load, call, shared=True)
         self._origin.refreshed()
 
-    def _guard(self, hook: Hook) -> Hook:
-        """A refresh hook that is never run twice at a time, and that nobody must wait for."""
+    def _guard(self, hook: Hook, what: str = "refreshing credentials") -> Hook:
+        """A refresh hook that is never run twice at a time, and that nobody must wait for.
+
+        Who comes while one runs has what that brings: each client needs another ``what``.
+        """
 
         def guarded(configuration: Any) -> None:
             ours = current_call()
             call = ours or Call(self.wires)
             refresh = partial(hook, configuration)
             try:
-                self._credentials.run("refreshing credentials", refresh, call, shared=True)
+                self._credentials.run(what, refresh, call, shared=True)
             except StoppedError:
                 if call.ended:
                     raise
@@ -416,6 +430,7 @@ class Source(Channel):
             warn_once(self.doubt)
         with self.lock:
             before, self._private = self._private, private
+            self._writes = None  # those who ask again write with the new credentials
         if before is not None:
             close_idle(before.manager)
 

@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.metrics.told import NO_METRICS, Metrics
 from dyninformer.resource import GroupVersionResource
+from dyninformer.store.codec import Codec
 from dyninformer.store.decide import Deltas
 from dyninformer.store.store import Store
 from dyninformer.store.transforms import strip
@@ -64,6 +65,8 @@ class CrdWatch:
     ) -> None:
         self._store = Store(
             CRDS,
+            # The thread of each informer reads one of them: to unpack, each would need 30 kB.
+            codec=Codec(compress=False),
             transform=strip("metadata.managedFields", "metadata.annotations", "metadata.labels"),
             metadata_only=True,
             on_changes=self._note,

@@ -144,7 +144,10 @@ class StreamReading:
                         raise
                     # It was cut on trust, and is none (S32).
                     received = receive(proved, deleted=deleted)
-                if self._start is None or self._is_news(received.version):
+                if received.foreign:
+                    self._pass(received.version)
+                    builder.foreign = True
+                elif self._start is None or self._is_news(received.version):
                     append((_CHANGES[type_], received))
                     if received.failure:
                         builder.fail(received)
@@ -280,6 +283,9 @@ class ListReading:
         for at, item in enumerate(items):
             try:
                 received = receive(item, api_version, kind)
+                if received.foreign:
+                    self._first = self._first or received.key
+                    continue
                 events.append(("ADDED", received))
                 if received.failure:
                     self._builder.fail(received)
@@ -365,6 +371,7 @@ class _BatchBuilder:
         "_unusable",
         "_why",
         "events",
+        "foreign",
         "live",
         "skipped",
     )
@@ -379,6 +386,7 @@ class _BatchBuilder:
         self._failure = ""
         self.events: list[WatchEvent] = []
         self.live = False
+        self.foreign = False
 
     def skip(self, why: str) -> None:
         """Something is left out, which is said once per batch (S32)."""
@@ -419,6 +427,7 @@ class _BatchBuilder:
             broken,
             self._failed,
             self._failure,
+            self.foreign,
         )
 
 

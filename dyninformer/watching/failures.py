@@ -36,6 +36,10 @@ _OTHER_NAME = (
 )
 _CERTIFICATES = {9: _NOT_NOW, 10: _NOT_NOW, 62: _OTHER_NAME, 64: _OTHER_NAME}
 """By OpenSSL's code: not yet valid, expired, another name, another address."""
+_NO_MORE_FILES = (
+    "Each resource or namespace that is watched takes a connection, and each connection a file: "
+    "allow more of them (ulimit -n, LimitNOFILE), or watch all namespaces by one informer."
+)
 _LONGEST_DETAIL = 120
 
 
@@ -56,7 +60,7 @@ def unanswered(
             f"{host} took the request and said nothing for {deadline:g} s. "
             "It, or something on the way to it, is overloaded or gone; it will be asked again."
         )
-    what, advice = _reason(found, stage, behind_proxy=proxy is not None)
+    what, advice = _lack_of_files(found) or _reason(found, stage, behind_proxy=proxy is not None)
     return UnreachableError(f"{subject}: {what}. {advice}".rstrip())
 
 
@@ -89,6 +93,11 @@ def is_stale_connection(error: BaseException) -> bool:
     return _any(found, gone) and not _any(found, (TimeoutError,))
 
 
+def is_time_out(error: BaseException) -> bool:
+    """Nothing came for so long as was allowed, or as the system waits for the other side."""
+    return _any(list(_chain(error)), (ReadTimeoutError, TimeoutError))
+
+
 def _reason(found: list[BaseException], stage: str, *, behind_proxy: bool) -> tuple[str, str]:
     for each in found:
         if isinstance(each, socket.gaierror):
@@ -113,6 +122,24 @@ def _reason(found: list[BaseException], stage: str, *, behind_proxy: bool) -> tu
     if _any(found, (HTTPException,)):
         return "what answers there does not speak HTTP as expected", _SERVER
     return f"{type(found[0]).__name__} while {stage}", _SERVER
+
+
+def _lack_of_files(found: list[BaseException]) -> tuple[str, str] | None:
+    codes = {each.errno for each in found if isinstance(each, OSError)}
+    if errno.EMFILE in codes:
+        what = f"this process has all the files open that it may have{_file_limit()}"
+        return what, _NO_MORE_FILES
+    if errno.ENFILE in codes:
+        return "this machine has all the files open that it may have (fs.file-max)", ""
+    return None
+
+
+def _file_limit() -> str:
+    try:
+        import resource  # noqa: PLC0415 - not everywhere
+    except ImportError:
+        return ""
+    return f", {resource.getrlimit(resource.RLIMIT_NOFILE)[0]:,}"
 
 
 def _tunnel_refusal(found: list[BaseException]) -> str | None:

@@ -23,7 +23,7 @@ from random import Random
 from typing import TypeAlias
 
 from dyninformer.store import versions
-from dyninformer.watching import missing, reasons
+from dyninformer.watching import awaited, missing, reasons
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.states import (
     ANSWER_WITHIN,
@@ -77,11 +77,12 @@ from dyninformer.watching.states import (
     Suspected,
     Swap,
     Taken,
+    TryAgain,
     Waiting,
     WatchFrom,
     Watching,
 )
-from dyninformer.watching.status import InformerTrouble, Reason
+from dyninformer.watching.status import Reason
 
 _WATCH_SECONDS = (200, 240)
 _STREAM_SECONDS = (1800, 2160)
@@ -100,6 +101,8 @@ _AWAY = 500  # what stands before a server that is down, or one that has lost it
 _MOST_BY_NAME = (
     100  # objects that an audit suspects: if there are more, the collection is read anew
 )
+_OLDER_AGAIN = (1.0, 2.0)
+"""Seconds to the next list after one that is older than what is held, however much failed."""
 _REPEATING_IS_USELESS = (400, 405, 406, 410, 413, 414, 415, 422)
 
 _SEEN_TWICE_WITHIN = 30.0  # seconds between two looks at discovery, at least
@@ -125,14 +128,16 @@ def step(state: State, answer: Answer, now: float, random: Random) -> Turn:
             return _stopped(state)
         case CrdSeen():
             return _crd_seen(state, answer, now, random)
-        case Suspected(keys):
-            return _suspected(state, keys, now, random)
+        case Suspected():
+            return _suspected(state, answer, now, random)
         case Crashed(complaint):
             return _crashed(state, complaint, now, random)
         case Questioned(moment):
             return _questioned(state, moment), ()
         case ServerBack():
-            return _server_back(state, answer), ()
+            return awaited.back(state, answer), ()
+        case TryAgain(until):
+            return awaited.tried_again(state, until), ()
         case _:
             pass
     if isinstance(state, Streaming | Listing):
@@ -262,7 +267,8 @@ def _failed(
 ) -> tuple[Memory, Failed]:
     """Remember one failure more."""
     health = memory.health.still_counting(now)
-    failed = Failed(reason.text, news=reason.text != health.said, unreachable=unreachable)
+    news = reason.text != health.said
+    failed = Failed(reason.text, news, reason.trouble, unreachable=unreachable)
     return replace(memory, health=health.fail(reason)), failed
 
 
@@ -330,7 +336,8 @@ def _looks_older(memory: Memory, version: str) -> bool:
 def _older(memory: Memory, version: str, now: float, random: Random) -> Turn:
     reason = reasons.older_list(memory.scope, version, memory.version)
     next_read = replace(memory.next_read, went_back=True)
-    return _back_off(replace(memory, next_read=next_read), reason, now, random)
+    memory, failed = _failed(replace(memory, next_read=next_read), reason, now)
+    return BackingOff(memory, now, now + random.uniform(*_OLDER_AGAIN)), (failed,)
 
 
 def _mistrusted(memory: Memory, taken: Taken) -> Reason | None:
@@ -395,6 +402,7 @@ def _marked(state: Streaming, version: str, collect: Collect, now: float, random
     if mistrust is not None:
         return _back_off(memory, mistrust, now, random)
     memory, effects = _take(state, version, now)
+    memory = replace(memory, health=memory.health.granted())
     watching = Watching(
         memory,
         state.asked,
@@ -625,7 +633,7 @@ def _watching(state: Watching, answer: Answer, now: float, random: Random) -> Tu
             return _changes(state, answer, now, random)
         case Opened():
             memory = _answers(state.memory)
-            memory = replace(memory, health=memory.health.thrive(now))
+            memory = replace(memory, health=memory.health.granted().thrive(now))
             return replace(state, memory=memory, opened=now), ()
         case Ended():
             return _ended(state, now, random)
@@ -791,21 +799,21 @@ def _watch_refused(state: Watching, refusal: Refused, now: float, random: Random
 # -- An audit's findings: what should be held is asked for, one by one (S36) -------------------
 
 
-def takes_suspects(state: State) -> bool:
-    """What should be held may be asked for now."""
-    return isinstance(state, Watching) and state.replay is None
+def takes_suspects(state: State, *, by_list: bool = False) -> bool:
+    """What should be held may be asked for now; by name once the server's past is ours (S30)."""
+    return isinstance(state, Watching) and (by_list or state.replay is None)
 
 
-def _suspected(state: State, keys: tuple[str, ...], now: float, random: Random) -> Turn:
+def _suspected(state: State, answer: Suspected, now: float, random: Random) -> Turn:
     """Between two watches the store is as the server was at the newest version: compare there.
 
     Where something else is under way, nothing is done: a list that comes puts all of it right, and
     after a failure the server is not asked for more.
     """
-    if not takes_suspects(state):
+    if not takes_suspects(state, by_list=answer.by_list):
         return state, ()
-    memory = _remember(state)
-    if len(keys) > _MOST_BY_NAME or not memory.next_read.looks:
+    memory, keys = _remember(state), answer.keys
+    if answer.by_list or len(keys) > _MOST_BY_NAME or not memory.next_read.looks:
         return _proceed(memory.reread("audit"), now, random)
     return _repair(memory, keys, now, random)
 
@@ -981,43 +989,6 @@ def _crashed(state: State, complaint: str, now: float, random: Random) -> Turn:
     memory = _remember(state).reread("crashed")
     after, effects = _back_off(memory, reasons.crashed(memory.scope, complaint), now, random)
     return after, (Discard(), *effects)
-
-
-# -- The server is back, as a probe for all has found (S29, S35) ---------------------------------
-
-_AWAITED = (
-    InformerTrouble.UNREACHABLE,
-    InformerTrouble.SERVER_ERROR,
-    InformerTrouble.OVERLOADED,  # that is what one says that is starting
-)
-
-
-def waits_for_server(state: State) -> float | None:
-    """Until when it waits since the server did not answer, or not as it should; None if not so."""
-    if isinstance(state, BackingOff) and state.memory.health.trouble in _AWAITED:
-        return state.until
-    return None
-
-
-def broke(state: State) -> bool:
-    """It waits since no answer came, or one that broke off."""
-    trouble = state.memory.health.trouble
-    return isinstance(state, BackingOff) and trouble is InformerTrouble.UNREACHABLE
-
-
-def _server_back(state: State, news: ServerBack) -> State:
-    """Wait no longer than that. However often it was away before, that counts no more.
-
-    That is so for what is under way, too: where it fails, the wait after it is a short one.
-    """
-    memory, trouble = state.memory, state.memory.health.trouble
-    if trouble not in (None, *_AWAITED):
-        return state
-    if news.was_away:
-        memory = replace(memory, health=replace(memory.health, backoff=Backoff()))
-    if isinstance(state, BackingOff) and trouble is not None:
-        return replace(state, memory=memory, until=min(state.until, news.until))
-    return replace(state, memory=memory)
 
 
 # -- Questions beside the protocol: is what is held fresh (S35)? -------------------------------

@@ -1,12 +1,8 @@
-"""When to ask beside the streams whether a cluster's server is there (S35): pure functions.
+"""When to ask whether a server that did not answer is there again (S29, S35): pure functions.
 
-Two things are asked, each for all reflectors of a cluster together. A *probe*, of reflectors that
-wait since the server did not answer: is it ready? If it is, they need not wait longer, however
-long their failures have made that. A *heartbeat*, of streams that are all silent: does the server
-stand still? TCP cannot tell that from one that has nothing to say, since it is the system that
-answers. It is a short watch: its head is due at once, its end half a minute later, so that one
-request in a minute shows twice that the server runs. What it shows of a stream is less where
-several servers are behind one address: another one may have answered.
+A *probe* is made for all reflectors of a cluster together that wait since the server did not
+answer: is it ready? If it is, they need not wait longer, however long their failures have made
+that. What is asked while streams are open is in `silence`, what was refused in `grants`.
 """
 
 from __future__ import annotations
@@ -14,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+from dyninformer.resource import GroupVersionResource
+from dyninformer.watching.status import InformerTrouble
 
 NEVER = float("-inf")
 
@@ -25,24 +24,14 @@ _SOON = 1.0  # a reflector that tries again by itself within so many seconds nee
 _THERE = 5.0  # seconds to the next probe of a server that was ready all the time, at least...
 _TRIES_PER_SECOND = 20.0  # ...and so long that those that it woke are so many at most
 
-QUIET = 25.0
-"""Seconds without a byte on any stream, after which a heartbeat is asked for."""
-HEARTBEAT_EVERY = 60.0
-"""Seconds from one to the next, at least."""
-HOLDS = 30
-"""Seconds that the watch lasts."""
-ANSWER_WITHIN = 10.0
-"""Seconds in which a server that does not stand still says something that is due."""
-
 _RETURNS = 10.0  # seconds in which what was asked of a server before it was back may still fail
 _AT_ONCE_PER_SECOND = 200.0
 _LONGEST_SPREAD = 3.0
 _JUMP = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """How one reflector stands."""
+class Seen(NamedTuple):
+    """How one reflector stands: made of each whenever its prober looks, so that it is a tuple."""
 
     waits_until: float | None = None
     """It waits since the server did not answer, or not as it should, and would try again then."""
@@ -50,8 +39,17 @@ class Seen:
     """That is since no answer came, or one that broke off; not since the server refused."""
     heard: float | None = None
     """Its stream is open; when the last byte came."""
+    resource: GroupVersionResource | None = None
+    version: str = ""
+    """What that stream has come to."""
+    advanced: bool = False
+    """It has brought something newer than where it began."""
     asked: float = NEVER
     """When it last asked for something."""
+    refused: InformerTrouble | None = None
+    """It waits since the server has refused it what it asked for: the kind of trouble."""
+    granted: bool = False
+    """A watch that it asked for is answered."""
 
 
 Sight: TypeAlias = Sequence[Seen]
@@ -62,15 +60,10 @@ class Pulse:
     """What was asked of a server, and what it said."""
 
     probe_after: float = NEVER
-    heartbeat_after: float = NEVER
-    heard: float = NEVER
-    """When it last gave a sign of life that was asked for."""
     away: bool = False
     """The last probe was not answered as it should be."""
     back: float = NEVER
     """When one was, after others that were not."""
-
-    # -- probes ----------------------------------------------------------------------------
 
     def probe_at(self, seen: Sight, now: float) -> float | None:
         """When to probe; None as long as nobody would be the wiser for it."""
@@ -116,19 +109,6 @@ class Pulse:
     def was_away(self, seen: Seen) -> bool:
         """The server was, when this one asked last."""
         return self.away or seen.asked < self.back
-
-    # -- heartbeats ------------------------------------------------------------------------
-
-    def heartbeat_at(self, seen: Sight) -> float | None:
-        """When to ask for one; None while no stream is open."""
-        heard = [each.heard for each in seen if each.heard is not None]
-        if not heard:
-            return None
-        return max(max(*heard, self.heard) + QUIET, self.heartbeat_after)
-
-    def listened(self, now: float) -> Pulse:
-        """A heartbeat is asked for."""
-        return replace(self, heartbeat_after=now + HEARTBEAT_EVERY)
 
 
 def _waits(seen: Seen, now: float) -> bool:

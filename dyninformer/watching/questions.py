@@ -13,15 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from http import HTTPStatus
 
 from dyninformer.errors import ConfigError, UnreachableError
-from dyninformer.metrics import Metrics
+from dyninformer.metrics.told import Metrics
+from dyninformer.store import versions
+from dyninformer.threads import since_boot
 from dyninformer.watching import protocol, reasons, wants
 from dyninformer.watching.cutting import BrokenFrameError
 from dyninformer.watching.decode import NewsReading, RevisionReading, is_json, refusal
 from dyninformer.watching.freshness import Claim, reached
-from dyninformer.watching.pulse import ANSWER_WITHIN, HOLDS
-from dyninformer.watching.requests import Reply, Request, Transport, short
+from dyninformer.watching.requests import Reply, SilentError, Transport, short
+from dyninformer.watching.silence import ANSWER_WITHIN
 from dyninformer.watching.states import (
     AskRevision,
     Lost,
@@ -31,6 +34,7 @@ from dyninformer.watching.states import (
     Want,
     WatchFrom,
 )
+from dyninformer.watching.witness import Way
 
 MOST_REQUESTS = 3
 """A question makes at most so many: one more where the credentials have to be read anew."""
@@ -50,7 +54,7 @@ class Question:
     """One question of one scope; for one thread.
 
     ``state`` gives the protocol's state, which goes on meanwhile; ``spent`` is called before each
-    request (S29), ``now`` is the clock.
+    request (S29), ``now`` is the clock. ``claim`` is told what is known before the end.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class Question:
         state: Callable[[], State],
         spent: Callable[[], None],
         now: Callable[[], float],
+        claim: Callable[[Claim], None] = lambda _: None,
     ) -> None:
         self._scope = replace(scope, metadata_only=True)  # nobody reads the objects
         self._transport = transport
@@ -69,11 +74,14 @@ class Question:
         self._state = state
         self._spent = spent
         self._now = now
+        self._claim = claim
 
     def answered(self) -> Claim:
         """What the server says. Raises `UnreachableError`, or `StoppedError` once it is stopped."""
         as_of = self._now()
         revision = self._revision()
+        # The stream may come to it while it is asked what there is between.
+        self._claim(Claim(revision, as_of))
         if reached(self._held, revision):
             return Claim(revision, as_of)
         return Claim(self._last_change_before(revision), as_of)
@@ -150,15 +158,45 @@ class Question:
         return reply
 
 
-def listen(transport: Transport, request: Request, heard: Callable[[], None]) -> None:
-    """Hold a watch to its end; ``heard`` is called at each sign of life.
+def listen(
+    transport: Transport,
+    scope: Scope,
+    watch: WatchFrom,
+    *,
+    heard: Callable[[], None],
+    told: Callable[[str, bool], None],
+    way: Way,
+) -> None:
+    """Hold a second watch to its end, over the connection that ``way`` says.
 
-    Raises `UnreachableError` when one that is due does not come.
+    ``heard`` is called at each sign of life, ``told`` with each newer version that it brings, and
+    whether that is of a change.
+    Raises `UnreachableError` when a sign of life that is due does not come: the end is one, too.
     """
-    reply = transport.watch(replace(request, deadline=ANSWER_WITHIN))
+    request = wants.request_for(replace(scope, metadata_only=True), watch)
+    request = replace(request, deadline=way.within, anew=way.anew, kept=way.kept)
+    reply = transport.watch(request)
     heard()
-    reply.allow_silence(HOLDS + ANSWER_WITHIN)
+    end = since_boot() + watch.timeout + way.within
+    reply.allow_silence(end - since_boot())
+    reading: NewsReading | None = NewsReading(watch.version)
     with closing(reply), closing(reply.chunks()) as chunks:
-        for _ in chunks:
+        for chunk in chunks:
             heard()
+            left = end - since_boot()
+            if left <= 0:
+                raise SilentError("a second watch was not ended at its time")
+            reply.allow_silence(left)
+            if reading is None or reply.status != HTTPStatus.OK:
+                continue
+            passed, changed = reading.passed, reading.changed
+            try:
+                reading.feed(chunk)
+            except BrokenFrameError:
+                reading = None  # an error, say: the version is too old; its end is still to come
+                continue
+            if versions.older(changed, reading.changed):
+                told(reading.changed, True)
+            elif versions.older(passed, reading.passed):
+                told(reading.passed, False)
     heard()

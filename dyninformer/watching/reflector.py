@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -17,14 +16,15 @@ from random import Random
 from typing import Protocol
 
 from dyninformer.errors import ConfigError, StoppedError, UnreachableError
-from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.metrics.told import NO_METRICS, Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import Flag, OwnThread, in_forked_child, since_boot
-from dyninformer.watching import protocol, wants
+from dyninformer.watching import awaited, protocol
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.backoff import LONGEST_DELAY
+from dyninformer.watching.freshness import reached
 from dyninformer.watching.prober import Prober
-from dyninformer.watching.pulse import HOLDS, Seen
+from dyninformer.watching.pulse import Seen
 from dyninformer.watching.questions import BETWEEN, MOST_REQUESTS, SAVED, Question, listen
 from dyninformer.watching.requests import Reply, SilentError, Transport
 from dyninformer.watching.session import Asked, Repair, Session
@@ -35,9 +35,11 @@ from dyninformer.watching.states import (
     Scope,
     ServerBack,
     Stop,
+    TryAgain,
     WatchFrom,
 )
 from dyninformer.watching.status import InformerState, InformerStatus
+from dyninformer.watching.witness import Way
 
 _logger = logging.getLogger(__name__)
 
@@ -108,7 +110,7 @@ class Reflector:
             scope,
             store,
             clock=self._clock,
-            random=Random(),  # noqa: S311 - it spreads requests over time
+            random=Random() if prober is None else prober.random,  # noqa: S311 - it spreads requests
             on_status=on_status,
             on_failure=on_failure,
             metrics=metrics,
@@ -119,14 +121,16 @@ class Reflector:
         self._stopping = False  # set once, by any thread
         self._news = False  # of the CRD; set by any thread, taken back by the reflector's
         # Of what audits found, what is still to be told: any thread appends, the reflector's takes.
-        self._repairs: deque[Repair] = deque()
-        self._back: ServerBack | None = None  # when to try, since it is there; as `_news`
+        self._repairs: list[Repair] = []
+        # What the prober has found out; any thread appends, the reflector's takes.
+        self._found: list[ServerBack | TryAgain] = []
         self._nudged = Flag()  # one of the four has something new
         self._subscribed = False  # to the CRD's news; with the next, of the reflector's thread
         self._unsubscribe: Callable[[], None] = _ignore
         self._reply: Reply | None = None  # under way; only the reflector's thread sets it
         # The reply that another thread closed, why, and whether it is to be asked for at once.
         self._left: tuple[Reply, str, bool] | None = None
+        self._anew = False  # a connection was no good: the next request goes over a new one
         self._on_status = on_status
         self._metrics = metrics
         self._questions = questions
@@ -146,6 +150,11 @@ class Reflector:
     def synced(self) -> bool:
         """A whole state is in the store; never false again."""
         return self._session.settled.memory.position.synced
+
+    @property
+    def lasting(self) -> int:
+        """`InformerStatus.lasting`."""
+        return self._session.state.memory.health.lasting
 
     @property
     def version(self) -> str:
@@ -200,33 +209,28 @@ class Reflector:
         self._repairs.append(repair)
         self._nudged.set()
         reply = self._reply
-        if reply is not None and self.takes_repairs:
+        if reply is not None and self.takes_repairs(by_list=repair.by_list):
             self._left = reply, _FOR_NEWS, False
             reply.close()
 
-    @property
-    def takes_repairs(self) -> bool:
+    def takes_repairs(self, *, by_list: bool = False) -> bool:
         """A repair that is asked for now is made; else it is over with nothing put right."""
-        return protocol.takes_suspects(self._session.state)
+        return protocol.takes_suspects(self._session.state, by_list=by_list)
 
     # -- what a prober finds out for all reflectors of a cluster -------------------------------
 
     def seen(self) -> Seen:
         """How it stands with the server, in seconds `since_boot`."""
-        if self._stopping:
-            return Seen()
-        seen, booted = self._session.seen(), self._clock.booted
-        until, heard = seen.waits_until, seen.heard
-        return replace(
-            seen,
-            waits_until=None if until is None else until - booted,
-            heard=None if heard is None else heard - booted,
-            asked=seen.asked - booted,
-        )
+        return Seen() if self._stopping else self._session.seen(self._clock.booted)
 
     def server_back(self, at: float, *, was_away: bool) -> None:
         """The server is there: have it try again at that moment `since_boot`, or before."""
-        self._back = ServerBack(at + self._clock.booted, was_away)
+        self._found.append(ServerBack(at + self._clock.booted, was_away))
+        self._nudged.set()
+
+    def try_again(self, at: float) -> None:
+        """What was refused may be granted: have it asked for at that moment, or before."""
+        self._found.append(TryAgain(at + self._clock.booted))
         self._nudged.set()
 
     def leave(self, why: str, unless_heard: float, *, at_once: bool) -> None:
@@ -236,20 +240,31 @@ class Reflector:
             self._left = reply, why, at_once
             reply.close()
 
-    def listen(self, heard: Callable[[], None]) -> None:
-        """Ask the server for a sign of life, see `questions.listen`; on a thread of a pool's."""
-        scope = replace(self.scope, metadata_only=True)
-        request = wants.request_for(scope, WatchFrom(self.version, HOLDS))
+    def listen(
+        self, seconds: int, heard: Callable[[], None], told: Callable[[str, bool], None], way: Way
+    ) -> None:
+        """Open a second watch, see `questions.listen`; on a thread of a pool's."""
         self._spend()
-        listen(self._transport, request, heard)
+        watch = WatchFrom(self.version, seconds)
+        listen(self._transport, self.scope, watch, heard=heard, told=told, way=way)
+        if self._stopping:
+            raise StoppedError("the second watch was ended with its reflector")
+
+    def holds(self, version: str) -> bool:
+        """It has certainly come to this version."""
+        return reached(self.version, version)
 
     # -- whether it is fresh -----------------------------------------------------------------
 
+    def has_all_of(self, since: float) -> bool:
+        """The cache certainly has all that had been written by that moment `since_boot`."""
+        return self._session.has_all_of(since + self._clock.booted)
+
     @property
-    def fresh_as_of(self) -> float | None:
-        """When the cache was last known to be the server's state, in seconds `since_boot`."""
-        found = self._session.fresh_as_of()
-        return None if found is None else found - self._clock.booted
+    def age(self) -> float | None:
+        """For how many seconds nothing certain is known; None if nothing ever was."""
+        found = self._session.certain_as_of()
+        return None if found is None else max(0.0, self._clock.now() - found)
 
     @property
     def doubt(self) -> str:
@@ -287,6 +302,7 @@ class Reflector:
                 state=lambda: session.settled,
                 spent=self._spend,
                 now=clock.now,
+                claim=session.claim,
             )
             session.claim(question.answered())
             self._doubt = ""
@@ -366,15 +382,14 @@ class Reflector:
         if self._news:
             self._news = False  # before looking: what comes later sets it again
             self._session.tell(self._crd_seen())
-        if self._back is not None:
-            back, self._back = self._back, None
-            self._session.tell(back)
+        while self._found:
+            self._session.tell(self._found.pop(0))
         if self._repairs and not self._session.repairing:
-            self._session.repair(self._repairs.popleft())
+            self._session.repair(self._repairs.pop(0))
             self._on_status()
 
     def _wait(self) -> None:
-        if protocol.waits_for_server(self._session.state) is not None and self._prober is not None:
+        if self._prober is not None and awaited.waits(self._session.state):
             self._prober.look()
         due = self._session.due
         remaining = None if due is None else max(0.0, due - self._clock.now())
@@ -400,6 +415,7 @@ class Reflector:
             if not self._stopping:
                 session.lose(str(error))
         except (UnreachableError, ConfigError) as error:
+            self._anew = True
             if not self._stopping:
                 session.lose(str(error), silent=isinstance(error, SilentError))
 
@@ -412,7 +428,8 @@ class Reflector:
             if asked.fresh_credentials:
                 self._transport.reload_credentials()
             ask = self._transport.watch if asked.streams else self._transport.list
-            return ask(asked.request)
+            request, self._anew = replace(asked.request, anew=self._anew), False
+            return ask(request)
         except (StoppedError, UnreachableError, ConfigError):
             raise
         except BaseException as error:
@@ -422,9 +439,12 @@ class Reflector:
 
     def _read(self, reply: Reply, asked: Asked) -> None:
         session = self._session
+        refused = awaited.was_refused(session.state)
         if not session.accepts(reply.status, reply.headers):
             session.refuse(reply.status, reply.headers, reply.body())
             return
+        if self._prober is not None and (refused or (asked.streams and self._prober.unkept)):
+            self._prober.look()  # the others need wait no longer; this stream has no witness
         # What came before there was a reply to close.
         self._look_around()
         if session.asked is not asked or self._stopping:
@@ -448,6 +468,7 @@ class Reflector:
         if session.asked is not asked or self._stopping:
             return
         if self._left is not None and self._left[0] is reply:
+            self._anew = True  # those that lie idle may lead to where this one did
             session.lose(self._left[1], silent=self._left[2])
         else:
             session.end()

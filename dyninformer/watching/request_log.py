@@ -35,7 +35,7 @@ class RequestReport:
 
     def __init__(self, method: str, url: str) -> None:
         self._began = time.monotonic()
-        self._what = f"{method} {without_password(url)}"
+        self._method, self._url = method, url
 
     def answered(self, status: int, reason: str | None, headers: Mapping[str, str]) -> None:
         """The head of an answer has come."""
@@ -48,12 +48,17 @@ class RequestReport:
         """What goes with it, one below the other."""
         if _headers.isEnabledFor(logging.DEBUG):
             lines = [f"\n    {name}: {shown(name, str(value))}" for name, value in headers.items()]
-            _headers.debug("%s %s headers:%s", self._what, whose, "".join(lines))
+            _headers.debug("%s %s headers:%s", self._what(), whose, "".join(lines))
 
     def over(self, outcome: str) -> None:
         """Nothing more comes of it."""
+        if not _requests.isEnabledFor(logging.DEBUG):
+            return
         took = (time.monotonic() - self._began) * 1000
-        _requests.debug("%s %s in %.0f milliseconds", self._what, outcome, took)
+        _requests.debug("%s %s in %.0f milliseconds", self._what(), outcome, took)
+
+    def _what(self) -> str:
+        return f"{self._method} {without_password(self._url)}"
 
 
 @contextmanager

@@ -24,6 +24,9 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 class SilentError(UnreachableError):
     """Nothing came for as long as the request's ``deadline`` allows."""
 
+    reused = False
+    """It was asked over a connection that had answered before."""
+
 
 class BrokenAnswerError(UnreachableError):
     """The answer began, and the connection broke before its end."""
@@ -42,6 +45,10 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     deadline: float = 60.0
     body: Mapping[str, object] | None = None
+    anew: bool = False
+    """Over a connection of its own: none that has lain idle, since that may be dead."""
+    kept: bool = False
+    """Over a connection that no other requests use than these, and that is kept for the next."""
 
 
 class Reply(Protocol):

@@ -8,7 +8,7 @@ waited for next can be read off it.
 from __future__ import annotations
 
 import logging
-from collections import deque
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,14 +16,14 @@ from random import Random
 from typing import Final, Protocol
 
 from dyninformer.errors import DynInformerError, UnreachableError
-from dyninformer.metrics import NO_METRICS, Metrics
+from dyninformer.metrics.told import NO_METRICS, Metrics, observe, observes
 from dyninformer.store.decide import Delta
 from dyninformer.store.memory import FREED, give_back_memory
 from dyninformer.store.receive import Received
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store, kind_of
 from dyninformer.types import Key
-from dyninformer.watching import freshness, protocol, wants
+from dyninformer.watching import awaited, freshness, protocol, wants, written
 from dyninformer.watching.decode import (
     DocumentReading,
     ListReading,
@@ -69,6 +69,7 @@ from dyninformer.watching.states import (
     Swap,
     Waiting,
     Want,
+    WatchEvents,
     WatchFrom,
     Watching,
 )
@@ -77,8 +78,10 @@ from dyninformer.watching.status import InformerState, InformerStatus
 _logger = logging.getLogger(__name__)
 _AUDIT: Final = "audit"  # the cause of a list, where too many are suspected to be asked for singly
 
+_NO_SHARDS: Final = "shard selector"  # what a server complains of that divides otherwise
 _BETWEEN_STREAMS = 5.0  # seconds in which a watch that follows another one should be open
-_CLAIMS = 8  # that may wait for their version at a time
+_LOOKED_AT = 0.1  # seconds between two events, at least, that are asked when they were written
+_CLAIMS = 16  # two of each question, that may wait for their version at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +107,8 @@ class Repair:
     """
 
     keys: tuple[Key, ...]
+    by_list: bool = False
+    """By reading the collection anew: what they are like at the present version is no help."""
     settled: set[Key] = field(default_factory=set)
     """Those that are now held as the server has them."""
     version: str = ""
@@ -155,14 +160,17 @@ class Session:
         self.asked: Asked | None = None
         self._asked_at = clock.now()
         # Appended to by the threads that ask whether it is fresh.
-        self._claims: deque[Claim] = deque(maxlen=_CLAIMS)
-        self._spent: deque[float] = deque()
+        self._claims: list[Claim] = []
+        self._spent: list[float] = []
         self._store = store
         self._clock = clock
         self._random = random
         self._on_status = on_status
         self._on_failure = on_failure
         self._metrics = metrics
+        self._measures = observes(metrics)
+        self._came = 0.0  # when bytes came last, by the monotonic clock, if somebody measures it
+        self._looked = 0.0
         self._reading: Reading = DocumentReading()
         self._relist: Relist | None = None
         self._begun: set[str] = set()  # the first keys of the pages of a list
@@ -191,12 +199,17 @@ class Session:
 
     def refuse(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         """The answer is not what was asked for."""
-        self.tell(refusal(status, headers, body, self._clock.now()))
+        refused = refusal(status, headers, body, self._clock.now())
+        if self.scope.shard is not None and _NO_SHARDS in refused.status.message:
+            self.scope = replace(self.scope, shards_named=False)  # it is divided here, then (S49)
+        self.tell(refused)
 
     def feed(self, chunk: bytes) -> None:
         """A part of the body."""
         asked = self.asked
         self._contact = self._clock.now()
+        if self._measures:
+            self._came = time.monotonic()
         FREED.give_back()
         for answer in self._reading.feed(chunk):
             self.tell(answer)
@@ -239,7 +252,7 @@ class Session:
     def repair(self, repair: Repair) -> None:
         """Put right what an audit suspects, if it is watched now; else it is over at once."""
         self._repair = repair
-        self.tell(Suspected(repair.keys))
+        self.tell(Suspected(repair.keys, repair.by_list))
 
     def tell(self, answer: Answer) -> None:
         """One answer: the next state, and all its effects."""
@@ -247,7 +260,7 @@ class Session:
             answer = self._looked_at(answer)
         before, now = self.state, self._clock.now()
         while self._spent:
-            before, _ = protocol.step(before, Questioned(self._spent.popleft()), now, self._random)
+            before, _ = protocol.step(before, Questioned(self._spent.pop(0)), now, self._random)
         asked_at = self._asked_at
         after, effects = protocol.step(before, answer, now, self._random)
         # A thread that sees the new state, "synced" above all, must find the store so (S7).
@@ -264,7 +277,9 @@ class Session:
             self._metrics.count("broken_frames", self.scope.gvr)
         self.settled = after
         self._look_at_repair()
-        self.fresh = freshness.heard(self.fresh, before, answer, after, asked=asked_at, now=now)
+        # However long it took to have it held.
+        came = self._contact if isinstance(answer, Batch) and self._contact is not None else now
+        self.fresh = freshness.heard(self.fresh, before, answer, after, asked=asked_at, now=came)
         if (
             turned
             or after.memory is not before.memory
@@ -289,19 +304,35 @@ class Session:
         fresh, claims = self.fresh, tuple(self._claims)
         return freshness.best(fresh, protocol.newest(self.settled), claims)
 
+    def certain_as_of(self) -> float | None:
+        """When the cache certainly had all that had been written; from any thread."""
+        fresh, claims = self.fresh, tuple(self._claims)
+        return freshness.certain(fresh, protocol.newest(self.settled), claims)
+
+    def has_all_of(self, since: float) -> bool:
+        """The cache certainly has all that had been written by then; from any thread."""
+        fresh, claims = self.fresh, tuple(self._claims)
+        return freshness.has_all_of(since, fresh, protocol.newest(self.settled), claims)
+
     def question_at(self, requests: int) -> float | None:
         """When the server may be asked beside the watch, see `protocol.question_at`."""
         return protocol.question_at(self.state, tuple(self._spent), requests, self._clock.now())
 
-    def seen(self) -> Seen:
-        """How it stands with the server; from any thread."""
+    def seen(self, ahead: float) -> Seen:
+        """How it stands with the server, by a clock that ours is ``ahead`` of; from any thread."""
         state = self.state
         is_open = isinstance(state, Watching) and state.opened is not None
+        until, heard = awaited.waits_for_server(state), self._contact if is_open else None
         return Seen(
-            waits_until=protocol.waits_for_server(state),
-            broke=protocol.broke(state),
-            heard=self._contact if is_open else None,
-            asked=self._asked_at,
+            waits_until=None if until is None else until - ahead,
+            broke=awaited.broke(state),
+            heard=None if heard is None else heard - ahead,
+            resource=self.scope.gvr,
+            version=protocol.newest(state) if is_open else "",
+            advanced=isinstance(state, Watching) and state.advanced,
+            asked=self._asked_at - ahead,
+            refused=awaited.waits_for_grant(state),
+            granted=awaited.granted(state),
         )
 
     def spend(self, moment: float) -> None:
@@ -311,6 +342,7 @@ class Session:
     def claim(self, claim: Claim) -> None:
         """What came of such a question; from any thread."""
         self._claims.append(claim)
+        del self._claims[:-_CLAIMS]
 
     def status(self, wall: float = 0.0) -> InformerStatus:
         """How it stands; from any thread. ``wall`` is how far the wall's clock is ahead of ours."""
@@ -352,7 +384,9 @@ class Session:
         for effect in effects:
             match effect:
                 case Apply(events):
-                    store.apply(events, scope, version)
+                    if self._measures:
+                        self._look_at_lag(events)
+                    store.apply(events, scope, version, self._came)
                 case Collect():
                     self._collect(effect)
                 case Swap():
@@ -366,6 +400,17 @@ class Session:
                 case _:
                     pass
         store.versions[scope] = version  # a bookmark, say, or events that change nothing
+
+    def _look_at_lag(self, events: WatchEvents) -> None:
+        """Measure how long ago the server wrote what has come, of one event now and then."""
+        if self._came - self._looked < _LOOKED_AT:
+            return
+        self._looked = self._came
+        type_, received = events[0]
+        if received.data is not None:
+            lag = written.lag(received.data, new=type_ == "ADDED")
+            if lag is not None:
+                observe(self._metrics, "write_lag_seconds", self.scope.gvr, lag)
 
     def _follow_up(self, effects: Effects) -> None:
         for effect in effects:
@@ -412,8 +457,10 @@ class Session:
 
         Of each page one key is remembered, while the list is read.
         """
-        if page.remaining is not None and self._relist is not None:
+        if page.remaining is not None and self._relist is not None and self.scope.shard is None:
             self._expected = len(self._relist) + page.remaining
+        if self.scope.shard is not None:
+            page = replace(page, remaining=None)  # it counts what is not ours, too (S49)
         repeats = page.first in self._begun
         self._begun.add(page.first)
         if not page.continue_:
@@ -468,6 +515,7 @@ class Session:
             _logger.warning("%s", report.text)
             return
         _logger.log(logging.WARNING if report.news else logging.DEBUG, "%s", report.reason)
+        self._metrics.count("errors", self.scope.gvr, trouble=report.trouble.value)
         kind = UnreachableError if report.unreachable else DynInformerError
         try:
             self._on_failure(kind(report.reason))

@@ -29,7 +29,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPException
 from importlib.metadata import version
 from io import BufferedReader
@@ -45,11 +45,13 @@ from dyninformer.threads import Bell, in_forked_child
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.cutting import BrokenChunksError, Dechunker
 from dyninformer.watching.failures import cut_off
+from dyninformer.watching.gathering import Gatherer
 from dyninformer.watching.impersonation import Pairs
 from dyninformer.watching.keepalive import keep_alive
-from dyninformer.watching.pools import Quiet, with_connections, with_headers
+from dyninformer.watching.pools import Quiet, unfilled, with_connections, with_headers
 from dyninformer.watching.request_log import reported_request
 from dyninformer.watching.requests import BrokenAnswerError
+from dyninformer.watching.tls import Contexts
 
 _IDLE_CONNECTIONS = 4096
 """How many are kept for the next request; more work at the same time without being kept."""
@@ -110,6 +112,12 @@ class Wire:
         with self._wires.lock:
             if self._file is not None and self._socket is not None:  # it is the one that is read
                 self._socket.settimeout(seconds)
+
+    @property
+    def read_from(self) -> socket.socket | None:
+        """The one that is read, once it is known."""
+        with self._wires.lock:
+            return None if self._file is None else self._socket
 
     def end(self) -> None:
         """A thread that reads or writes there stops within milliseconds."""
@@ -199,8 +207,8 @@ class Call:
     """One request. Its own thread moves it on; any thread may `end` it.
 
     ``stage`` tells how far it came, ``reused`` that it went over a connection which had lain
-    idle. With ``anew`` it goes over none of those. ``answer`` is http.client's, once there is
-    one: urllib3 keeps its own to itself.
+    idle. With ``anew`` it goes over none of those, with ``kept`` over none that other calls use.
+    ``answer`` is http.client's, once there is one: urllib3 keeps its own to itself.
     """
 
     def __init__(self, wires: Wires) -> None:
@@ -208,7 +216,7 @@ class Call:
         self._changed = Bell()  # rings at the end, and for results that are waited for
         self._wire: Wire | None = None
         self._ended = False
-        self.anew = False
+        self.anew = self.kept = False
         self.reused = False
         self.stage = "preparing"
         self.answer: Any = None
@@ -216,6 +224,12 @@ class Call:
     def begin(self) -> None:
         """It is tried from the start."""
         self.reused, self.stage, self.answer = False, "preparing", None
+
+    @property
+    def read_from(self) -> socket.socket | None:
+        """What its answer is read from; None where that is no socket of the system's."""
+        with self.wires.lock:
+            return None if self._wire is None else self._wire.read_from
 
     @property
     def ended(self) -> bool:
@@ -298,6 +312,7 @@ class Plumbing:
     connecting: BackgroundThreads
     headers: Pairs = ()
     """Sent with each request."""
+    contexts: Contexts = field(default_factory=Contexts)
 
 
 def close_idle(manager: urllib3.PoolManager) -> None:
@@ -355,7 +370,9 @@ def _with_our_connections(manager: urllib3.PoolManager, plumbing: Plumbing) -> u
     }
     vars(manager)["added_headers"] = plumbing.headers
     manager.pool_classes_by_scheme = {
-        scheme: with_connections(pool_class, "Tracked", _TrackedConnection, {"plumbing": plumbing})
+        scheme: unfilled(
+            with_connections(pool_class, "Tracked", _TrackedConnection, {"plumbing": plumbing})
+        )
         for scheme, pool_class in manager.pool_classes_by_scheme.items()
     }
     return manager
@@ -380,6 +397,19 @@ class _TrackedManager(urllib3.PoolManager):
         if not 200 <= response.status <= 299:
             raise RefusalError(response)
         return response
+
+    def connection_from_host(
+        self,
+        host: str | None,
+        port: int | None = None,
+        scheme: str | None = "http",
+        pool_kwargs: dict[str, Any] | None = None,
+    ) -> urllib3.HTTPConnectionPool:
+        """The pool to this server: calls whose connection is kept have another one, of one."""
+        call = current_call()
+        if call is not None and call.kept:
+            pool_kwargs = {**(pool_kwargs or {}), "maxsize": 1}
+        return super().connection_from_host(host, port, scheme, pool_kwargs)
 
 
 class _TrackedConnection(Quiet):
@@ -407,7 +437,8 @@ class _TrackedConnection(Quiet):
         self._call = call = current_call()
         try:
             if call is None or _opens_as_known():
-                super().connect()
+                with self.plumbing.contexts.lent_to(self):
+                    super().connect()
             else:
                 self._connect_elsewhere(call)
             if self._wire is None:  # a class in between has its own way past `_new_conn`
@@ -426,7 +457,7 @@ class _TrackedConnection(Quiet):
         if self.sock is None:
             self.connect()
         elif call is not None:
-            call.reused = True
+            call.reused = before is not call  # through a proxy, it was connected for this very call
         if before is not None and before is not call:
             before.leave()  # from here on, an end of that call cannot reach the connection
         self._call = call
@@ -742,8 +773,9 @@ class SocketReply:
     def _dechunked(self) -> Iterator[bytes]:
         head = self._call.answer
         dechunker = Dechunker()
+        body = Gatherer(head.fp, self._call.read_from)
         while not dechunker.done:
-            data = head.fp.read1(_PIECE)
+            data = body.read()
             if not data:
                 raise BrokenChunksError("the connection was closed in the middle of the body")
             if piece := dechunker.feed(data):

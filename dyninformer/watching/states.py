@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Literal, TypeAlias
 
 from dyninformer.resource import GroupVersionResource
+from dyninformer.shard import Part
 from dyninformer.store import versions
 from dyninformer.store.receive import Received
 from dyninformer.watching.backoff import STEADY_AFTER, Backoff, Budget
@@ -30,6 +31,10 @@ NO_FAILURE = Backoff()
 NOTHING_SPENT = Budget()
 
 
+GRANTED_AGAIN = (InformerTrouble.FORBIDDEN, InformerTrouble.UNAUTHORIZED)
+"""What a server may refuse now and grant later, without a sign that it does."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """What one reflector asks for: the same in every list and watch (S2)."""
@@ -44,6 +49,10 @@ class Scope:
     metadata_only: bool = False
     watch_list: bool = True
     """False: never ask for a streaming list."""
+    shard: Part | None = None
+    """Only the objects of this part (S49)."""
+    shards_named: bool = True
+    """False: the server is not asked for the part; what is not in it is left out here."""
 
     @property
     def may_be_custom(self) -> bool:
@@ -53,7 +62,7 @@ class Scope:
     @property
     def is_part(self) -> bool:
         """The collection may have objects that are not asked for."""
-        return bool(self.namespace or self.label_selector or self.field_selector)
+        return bool(self.namespace or self.label_selector or self.field_selector or self.shard)
 
     def __str__(self) -> str:
         inside = f" in namespace {self.namespace}" if self.namespace else ""
@@ -111,10 +120,19 @@ class ServerBack:
 
 
 @dataclass(frozen=True, slots=True)
+class TryAgain:
+    """What the server has refused may be granted now: wait no longer than that (S29)."""
+
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
 class Suspected:
     """An audit found that the server has these objects otherwise than they are held (S36)."""
 
     keys: tuple[str, ...]
+    by_list: bool = False
+    """The newest version that was taken is from before that: the collection is read anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +208,8 @@ class Batch:
     """On how many of the events' objects the transform failed."""
     failure: str = ""
     """What it did to the first of those."""
+    foreign: bool = False
+    """Objects of another shard (S49) came in it, which are not among the events either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +249,7 @@ Answer: TypeAlias = (
     | CrdSeen
     | Questioned
     | ServerBack
+    | TryAgain
     | Suspected
     | Opened
     | Refused
@@ -357,6 +378,7 @@ class Failed:
 
     reason: str
     news: bool
+    trouble: InformerTrouble
     unreachable: bool = False
 
 
@@ -399,10 +421,11 @@ class LastChange:
         for event in events:
             other = event[1].version
             # Of two numbers the longer one is newer, or of one length the one that sorts later.
-            if len(other) < len(version) or (len(other) == len(version) and other <= version):
-                continue
-            if versions.number(other) is not None:
+            if len(other) > len(version) or (len(other) == len(version) and other > version):
                 version, found = other, event
+        if found is not None and versions.number(version) is None:
+            numbers = [event for event in events if versions.number(event[1].version) is not None]
+            return cls.newest(numbers, last)
         return last if found is None else cls.of(found)
 
 
@@ -492,6 +515,8 @@ class Health:
     """How many of those, the last ones in a row, failed for what time alone hardly mends."""
     unauthorized: bool = False
     """The credentials were refused, and no answer was good since: each try reads them anew."""
+    refused: bool = False
+    """Rights or credentials were not good, and no watch was answered since."""
     missing_since: float | None = None
     """Since when discovery shows no such resource (S33)."""
 
@@ -516,6 +541,7 @@ class Health:
             reason=reason.text,
             trouble=reason.trouble,
             said=reason.text,
+            refused=self.refused or reason.trouble in GRANTED_AGAIN,
             attempts=self.attempts + 1,
             lasting=self.lasting + 1 if lasts else 0,
         )
@@ -524,6 +550,10 @@ class Health:
         """It works, from now on or still."""
         alive = now if self.alive_since is None else self.alive_since
         return replace(self, alive_since=alive, reason="", trouble=None, attempts=0, lasting=0)
+
+    def granted(self) -> Health:
+        """A watch is answered: if it was refused before, failures so far count no more."""
+        return replace(self, backoff=NO_FAILURE, refused=False) if self.refused else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,6 +135,11 @@ class InformerStatus(Shown):
     """How many objects audits have found otherwise than the server had them, and put right."""
     audited: datetime | None = None
     """When what is held was last compared with what the server had; None if it never was."""
+    asked_indexes: tuple[str, ...] = ()
+    """The labels and fields that reads have selected by more than once, and that have an index of
+    their own for it: ``label app``, ``field spec.nodeName``."""
+    asked_index_bytes: int = 0
+    """How many bytes those indexes took when they were last counted."""
     listed: int = 0
     """How many have come of a whole state that is being read; 0 while none is."""
     expected: int | None = None
@@ -158,6 +163,8 @@ class InformerStatus(Shown):
     fresh_as_of: datetime | None = None
     """When all that is held was last known to be as the server has it: by an event, a bookmark, a
     list, or an answer to `SharedIndexInformer.wait_fresh`. None before the first state is held.
+    What was written in the two seconds before an event may still be behind it: for what must be
+    there for certain, `wait_fresh` waits.
     The clock is that of the wall now; a machine that slept, or was set, counts what has passed."""
     next_try: datetime | None = None
     """When the next request will be made, while none is under way."""
@@ -186,6 +193,9 @@ class InformerStatus(Shown):
         return "starting" if self.state is InformerState.LISTING else "not synced"
 
 
+_MOST_REASONS = 5  # of a thousand namespaces that have trouble, mostly the same
+
+
 def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
     """One status for an informer of several namespaces: of the one that is worst off (S2).
 
@@ -194,7 +204,10 @@ def merged(statuses: Sequence[InformerStatus], objects: int) -> InformerStatus:
     worst = min(statuses, key=lambda each: _WORST_OF.index(each.state))
     unsynced = [each for each in statuses if not each.synced]
     synced = not unsynced
-    reasons = dict.fromkeys(each.reason for each in statuses if each.reason)
+    reasons = list(dict.fromkeys(each.reason for each in statuses if each.reason))
+    if len(reasons) > _MOST_REASONS:
+        more = len(reasons) - _MOST_REASONS
+        reasons[_MOST_REASONS:] = [f"(And {more:,} more namespaces, for their own reasons.)"]
     return InformerStatus(
         state=worst.state,
         synced=synced,

@@ -48,6 +48,7 @@ def request_for(scope: Scope, want: Want) -> Request:
     for parameter, selector in (
         ("labelSelector", scope.label_selector),
         ("fieldSelector", fields),
+        ("shardSelector", _shard_selector(scope)),
     ):
         if selector:
             query.append((parameter, selector))
@@ -89,6 +90,11 @@ def _parameters(scope: Scope, want: Want) -> Query:
             return [("resourceVersion", version), ("resourceVersionMatch", "Exact")]
         case AskDocument():
             return []
+
+
+def _shard_selector(scope: Scope) -> str:
+    """An old server ignores it, so what comes is looked at all the same (S49)."""
+    return scope.shard.selector if scope.shard is not None and scope.shards_named else ""
 
 
 def _headers(scope: Scope, want: Want) -> Mapping[str, str]:

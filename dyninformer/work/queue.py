@@ -17,11 +17,12 @@ from dyninformer.checked import checked_flag, checked_object, checked_or_none
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.handlers import Registration
 from dyninformer.errors import StoppedError
-from dyninformer.metrics import NO_METRICS, observe
+from dyninformer.metrics.told import NO_METRICS, Metrics, begin, end, is_asked, observe
 from dyninformer.shown import Shown
 from dyninformer.threads import (
     Bell,
     Deadline,
+    EndedByWith,
     OwnThread,
     Pause,
     Waiting,
@@ -34,7 +35,7 @@ from dyninformer.work.keys import RateLimited, Turn, WorkKeys, checked_key, seco
 
 if TYPE_CHECKING:
     from dyninformer.factory import GenericInformer
-    from dyninformer.informer import Runtime, SharedIndexInformer
+    from dyninformer.informer import SharedIndexInformer
     from dyninformer.resource import GroupVersionResource
 
 EventKeys: TypeAlias = Callable[[Event], Iterable[Key] | Key | None]
@@ -130,7 +131,7 @@ class _Given(NamedTuple):
     """Which has it."""
 
 
-class WorkQueue(Shown):
+class WorkQueue(Shown, EndedByWith):
     """Keys to work on, each by one worker at a time, and tried again when the work fails.
 
     It is client-go's workqueue with the loop around it. Each event of its informers adds the
@@ -226,16 +227,23 @@ class WorkQueue(Shown):
         found: SharedIndexInformer = getattr(informer, "informer", None) or informer  # type: ignore[assignment]
         if not hasattr(found, "add_event_handler"):
             raise TypeError(f"{informer!r} is no informer: give what for_resource returned")
+        if hasattr(found, "by_cluster"):
+            raise TypeError(
+                f"{informer!r} is of several clusters, and a key is of one: make a queue of each, "
+                "as in informer.by_cluster('eu').work_queue()"
+            )
         if keys is not None:
             _check_function("keys", keys)
         if self.closed:
             raise StoppedError(f"the work queue {self.name} is closed: make a new one")
         if not self._feeds:
             self._owner = found.runtime.owner
-            self._report.to(found.runtime, found.gvr)
+            self._report.to(found, self._name or str(found.gvr))
         self._synced = False
         source = _Source(weakref.ref(self), keys)
         registration = found.add_event_handler(on_event=source.work_queue)
+        # It is this queue that holds the informer (S42), and not its handler, which has this.
+        registration.keeps = None
         source.registration = registration
         registration.ring(self._bell)
         with self._lock:
@@ -348,6 +356,7 @@ class WorkQueue(Shown):
         if runs_for(self._owner) or (self._has_item_here() if has_item is None else has_item):
             return not self._keys.at_work
         if (yield Pause(self._rests, self._has_ended, deadline)):
+            self._report.over()
             return crew is None or crew.join(deadline)
         with self._lock:
             at_work = ", ".join(self._keys.at_work) or "nothing"
@@ -367,16 +376,8 @@ class WorkQueue(Shown):
         """How many keys wait for their turn, without those that are due later."""
         return self._keys.depth
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close(timeout=_EXIT_SECONDS)
+    def _end_with_block(self) -> bool:
+        return self.close(timeout=_EXIT_SECONDS)
 
     def counts(self) -> dict[str, int]:
         """How many keys wait, are at work, and come later. Not for import."""
@@ -608,7 +609,10 @@ class WorkQueue(Shown):
             each.registration.remove()
         self._bell.ring()
         self._rests.ring()
-        self._report.now()
+        if self._has_ended():
+            self._report.over()
+        else:
+            self._report.now()
         if dropped:
             _logger.info("the work queue %s: %d keys were dropped at its end", self.name, dropped)
 
@@ -689,28 +693,32 @@ class _Source:
 class _Report:
     """Tells the metrics of the first informer's factory how a queue stands.
 
-    What becomes of single keys is told at once, the rest once a second on the thread of the
-    factory's timers, as long as there is something in the queue.
+    What becomes of single keys is told at once. The rest is looked at by metrics that are asked;
+    others are told once a second, on the thread of the factory's timers, as long as there is
+    something in the queue.
     """
 
     def __init__(self, queue: WorkQueue) -> None:
         self._queue = weakref.ref(queue)
-        self._runtime: Runtime | None = None  # none: nobody listens
-        self._gvr: GroupVersionResource | None = None
+        self._informer: SharedIndexInformer | None = None  # none: nobody listens
+        self._metrics: Metrics = NO_METRICS
+        self._name = ""
         self._due = False
         self._told = (0, 0, 0)
-        in_forked_child(self, _runtime=None)
+        in_forked_child(self, _informer=None)
 
-    def to(self, runtime: Runtime, gvr: GroupVersionResource) -> None:
-        """From now on, to these metrics, with this resource."""
-        self._gvr = gvr
-        self._runtime = None if runtime.metrics is NO_METRICS else runtime
+    def to(self, informer: SharedIndexInformer, name: str) -> None:
+        """From now on, to the metrics of this informer's factory, with its resource."""
+        metrics, gvr = informer.runtime.metrics, informer.gvr
+        self._informer = None if metrics is NO_METRICS else informer
+        self._name = name
+        self._metrics = begin(metrics, gvr, self._read, queue=name)
 
     def soon(self) -> None:
         """Something has changed."""
-        if self._runtime is not None and not self._due:
+        if self._informer is not None and not self._due and not is_asked(self._metrics):
             self._due = True
-            self._runtime.timers.call_later(_REPORT_EVERY, self._again)
+            self._informer.runtime.timers.call_later(_REPORT_EVERY, self._again)
 
     def waited(self, spent: float) -> None:
         """A key has waited so long for its turn."""
@@ -725,25 +733,38 @@ class _Report:
 
     def now(self) -> None:
         """How it stands now."""
-        queue, runtime, gvr = self._queue(), self._runtime, self._gvr
-        if queue is None or runtime is None or gvr is None:
-            return
+        informer = self._informer
+        if informer is not None:
+            for name, value in self._read() or ():
+                self._metrics.gauge(name, informer.gvr, value)
+
+    def over(self) -> None:
+        """The queue is closed, and has nothing left to do."""
+        self.now()
+        end(self._metrics)
+
+    def _read(self) -> list[tuple[str, float]] | None:
+        """Count what was not counted yet; the values that there are now."""
+        queue, informer = self._queue(), self._informer
+        if queue is None or informer is None:
+            return None
         with queue._lock:  # noqa: SLF001
             keys = queue._keys  # noqa: SLF001
             counts = (keys.added, keys.retried, keys.dropped)
             before, self._told = self._told, counts
             depth, (unfinished, longest) = keys.depth, keys.unfinished()
-        names = ("workqueue_adds", "workqueue_retries", "workqueue_dropped")
-        for name, is_now, was in zip(names, counts, before, strict=True):
+        names = ("workqueue_adds", "workqueue_retries")
+        for name, is_now, was in zip(names, counts, before, strict=False):
             if is_now > was:
-                runtime.metrics.count(name, gvr, is_now - was, queue=queue.name)
-        gauges = {
-            "workqueue_depth": depth,
-            "workqueue_unfinished_work_seconds": unfinished,
-            "workqueue_longest_running_processor_seconds": longest,
-        }
-        for name, value in gauges.items():
-            runtime.metrics.gauge(name, gvr, value, queue=queue.name)
+                self._metrics.count(name, informer.gvr, is_now - was)
+        if counts[2] > before[2]:  # seen after the end of the queue, therefore its informer's
+            dropped = counts[2] - before[2]
+            informer.metrics.count("workqueue_dropped", informer.gvr, dropped, queue=self._name)
+        return [
+            ("workqueue_depth", depth),
+            ("workqueue_unfinished_work_seconds", unfinished),
+            ("workqueue_longest_running_processor_seconds", longest),
+        ]
 
     def _again(self) -> None:
         self._due = False  # before looking: what comes later sets it again
@@ -753,9 +774,8 @@ class _Report:
             self.soon()
 
     def _observe(self, name: str, value: float) -> None:
-        queue = self._queue()
-        if self._runtime is not None and self._gvr is not None and queue is not None:
-            observe(self._runtime.metrics, name, self._gvr, value, queue=queue.name)
+        if self._informer is not None:
+            observe(self._metrics, name, self._informer.gvr, value)
 
 
 def _closed() -> WorkKeys:

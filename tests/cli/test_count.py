@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from dyninformer.cli.count import Tally
+from dyninformer import DynamicSharedInformerFactory
+from dyninformer.cli.count import LiveCount, SeveralCounts, Tally
 from dyninformer.testing import ApiServer
+from dyninformer.threads import Flag
+from dyninformer.types import Object
 from tests.cli.conftest import CRDS, Either, Run
 from tests.cli.terminal import running
+from tests.conformance.wire import until
+from tests.fleet.clusters import PATIENCE, config_map
 
 ISSUER = ".spec.issuerRef.name"
 
@@ -168,3 +173,37 @@ def test_an_object_that_goes_leaves_each_of_its_groups() -> None:
     assert tally.total == 2
     tally.remove(shop)
     assert (tally.rows(), tally.total) == ([["1", "b"]], 1)
+
+
+def test_what_changes_while_several_counts_are_read_is_shown_next() -> None:
+    """It may be in the count of a cluster that was read already."""
+    changed, maps = Flag(), Tally([".metadata.name"])
+
+    with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+
+        class Meanwhile(Tally):
+            """While this is read, another one changes."""
+
+            def rows(self) -> list[list[str]]:
+                server.create(config_map("new"))
+                until(lambda: maps.total == 1, PATIENCE)
+                return super().rows()
+
+        def counted(resource: str, tally: Tally) -> LiveCount:
+            def fits(_: Object) -> bool:
+                return True
+
+            return LiveCount(factory.for_resource(resource), tally, fits, changed)
+
+        counts = SeveralCounts(
+            {
+                "eu": counted("v1/configmaps", maps),
+                "us": counted("v1/secrets", Meanwhile([".metadata.name"])),
+                "asia": counted("v1/services", Tally([".metadata.name"])),
+            },
+            changed,
+        )
+        factory.sync(PATIENCE)
+        counts.wait_for_all()
+        assert counts.rows() == ([], 0)
+        assert counts.wait(PATIENCE)

@@ -40,7 +40,7 @@ def test_it_ends_by_itself_with_a_verdict_where_there_is_no_terminal(tmp_path: P
             r"  ISSUER +CERTIFICATES +READY +NOT READY\n  internal-ca +\d+ +\d+ +\d+\n",
             r"  HOST +BLOCKS +ADDRESSES IN USE\n  worker-1 +\d+ +\d+ of \d+\n",
             r"The last update:\n  \d\d:\d\d:\d\d MODIFIED \w+\.\S+/.*\n    [-+] \.",
-            r"\nThe cache and the server agree, object for object: \d+ certificates, ",
+            r"\nThe cache and the server agree, object for object \(certificates: \d+, ",
         ):
             assert re.search(part, shown.output), part
         assert "\x1b" not in shown.output
@@ -58,7 +58,7 @@ def test_a_cache_that_is_not_as_the_server_makes_exit_code_1(
     )
     result = run("demo", "--seconds", "1", "--objects", "4")
     assert result.exit_code == 1
-    assert "The cache and the server DIFFER in 1 objects of " in result.stdout
+    assert "The cache and the server DIFFER in 1 object (certificates: " in result.stdout
     assert f"  networkpolicies prod/{lost}: the cache does not have it\n" in result.stdout
 
 

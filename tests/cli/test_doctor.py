@@ -111,7 +111,10 @@ def test_no_configuration_names_where_it_was_looked_for(
     result = run("doctor", "cert")
     assert result.exit_code == 3
     assert levels(result) == {"versions": "ok", "configuration": "FAIL"}
-    assert "/nonexistent/config" in result.stdout
+    assert fix_of(result, "configuration").startswith(
+        "Looked for: $KUBECONFIG (/nonexistent/config): no such file; in-cluster: "
+    )
+    assert ". Set KUBECONFIG, or give --kubeconfig. " in fix_of(result, "configuration")
 
 
 def test_a_refused_connection_is_unreachable(

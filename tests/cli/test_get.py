@@ -436,7 +436,7 @@ def test_a_terminal_gets_the_same(either: Either, tmp_path: Path) -> None:
     with running(kubeconfig, *GET, "shop", "-w", terminal=True) as get:
         get.shows(r"NAME.*\r\nshop +shop-tls")
         with changed(either):
-            get.shows(r"\nshop +another-tls")
+            get.shows(r"shop +another-tls")
         get.interrupt()
         assert get.ends() == 130
         assert "Traceback" not in get.output

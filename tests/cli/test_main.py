@@ -164,6 +164,22 @@ def test_an_interrupt_says_nothing_from_the_first_import_on(module: str) -> None
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+def test_without_its_extra_the_command_says_what_to_install() -> None:
+    """``pip install dyninformer`` alone brings the command along, and not what it is made with."""
+    script = (
+        "import sys\n"
+        "sys.modules['typer'] = None\n"
+        "sys.argv[1:] = ['--version']\n"
+        "from dyninformer.cli.start import main\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: the command needs typer: pip install 'dyninformer[cli]'\n"
+
+
 def test_messages_advise_what_a_shell_has(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """No parameter of Python is named; what is translated is still what the library says."""
     monkeypatch.setenv("KUBECONFIG", "/nonexistent/config")

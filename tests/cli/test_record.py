@@ -16,6 +16,7 @@ from typing import TypeAlias
 import pytest
 
 from dyninformer.cli.errors import CommandError
+from dyninformer.errors import UnreadableFileError
 from dyninformer.moments.recorded import BrokenRecordingError, RecordingLine, RecordingReader
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
@@ -32,13 +33,13 @@ either = pytest.fixture(each_server, scope="module", params=SERVERS)
 
 
 def recorded(path: Path) -> list[RecordingLine]:
-    """The lines that can be read by now."""
+    """The lines that can be read by now: none of a file that has just been made."""
     lines: list[RecordingLine] = []
     try:
         with RecordingReader(path) as reader:
             for line in reader.lines():
                 lines.append(line)
-    except (BrokenRecordingError, CommandError, FileNotFoundError):
+    except (UnreadableFileError, CommandError, FileNotFoundError):
         pass
     return lines
 
@@ -201,6 +202,7 @@ def test_a_file_that_is_there_stays(run: Run, tmp_path: Path) -> None:
     [
         (["crt"], "did you mean certificates.cert-manager.io?"),
         (["cert", "--for", "soon"], "not a duration"),
+        (["cert", "--for", "-1"], "--for -1: leave it out to record until Ctrl-C"),
         (["cert", "--where", "x"], "write PATH=VALUE"),
     ],
 )

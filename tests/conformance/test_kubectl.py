@@ -175,7 +175,7 @@ auth can-i list gears --as=bob
 auth can-i list gears --as=robot --as-group=system:masters
 get gear big --as=bob -o name
 get gears --as=bob
-get events
+get events --field-selector reason!=ClusterIPNotAllocated
 api-resources --api-group=kubectl.example
 api-resources --api-group=rbac.authorization.k8s.io -o wide
 api-resources --namespaced=true --api-group=apps

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.cluster import Collection
 from tests.conformance.shapes import widget
-from tests.conformance.wire import APPLY, JSON_PATCH, MERGE, STRATEGIC
+from tests.conformance.wire import APPLY, JSON_PATCH, MERGE, STRATEGIC, Wire
 
 
 def _conflict(name: str) -> str:
@@ -306,3 +306,28 @@ def test_apply_takes_yaml(widgets: Collection) -> None:
         "PATCH", widgets.at("a"), body, content_type=APPLY, params={"fieldManager": "me"}
     )
     assert (answer.status, answer.json["spec"]) == (201, {"replicas": 1, "size": 3})
+
+
+def test_a_lease_that_is_not_there_is_made_by_a_put_whatever_its_version(
+    api: Wire, namespace: str
+) -> None:
+    """Unless it says the uid of the one that is meant: whoever was away too long has lost it."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "a", "namespace": namespace},
+        "spec": {"holderIdentity": "x", "leaseDurationSeconds": 15},
+    }
+    made = api.post(path, lease).json["metadata"]
+    api.delete(f"{path}/a")
+    stale = {name: made[name] for name in ("name", "namespace", "resourceVersion", "uid")}
+    refused = api.put(f"{path}/a", {**lease, "metadata": stale})
+    assert refused.status == 409
+    assert refused.json["message"].endswith(
+        f"Precondition failed: UID in precondition: {made['uid']}, UID in object meta: "
+    )
+    del stale["uid"]
+    again = api.put(f"{path}/a", {**lease, "metadata": stale})
+    assert again.status == 201
+    assert again.json["metadata"]["uid"] != made["uid"]

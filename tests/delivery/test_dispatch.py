@@ -643,8 +643,9 @@ def test_a_relist_that_one_handler_cannot_be_told_of_is_told_later(
     failing = Failing(harness, "late")
     harness.relist("b", "c", x=1)
     other.heard("ADDED a x=0", "ADDED b x=0", "DELETED a x=0", "UPDATED b x=1", "ADDED c x=1")
-    failing.works = True
-    harness.relist("b", "c", "d", x=1)
+    with harness.store.lock:  # what was missed is not told in between
+        failing.works = True
+        harness.relist("b", "c", "d", x=1)
     until(lambda: len(late.events) == 6)
     assert sorted(late.lines[2:]) == [
         "ADDED c x=1",
@@ -899,3 +900,22 @@ class Rung:
     def release(self) -> None:
         """Once more."""
         self.count += 1
+
+
+def test_a_timer_that_no_thread_could_be_begun_for_is_not_called_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who set it was told so, and does without."""
+    timers, called, over = Timers(object()), [], threading.Event()
+
+    def no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dyninformer.delivery.dispatch.spawn", no_thread)
+        with pytest.raises(RuntimeError):
+            timers.call_later(0, lambda: called.append("failed"))
+    timers.call_later(0, lambda: called.append("set"))
+    timers.call_later(0.01, over.set)
+    assert over.wait(LONG)
+    assert called == ["set"]

@@ -64,6 +64,8 @@ def test_an_event_names_its_resource_and_object(harness: Harness) -> None:
     assert (event.namespace, event.name, event.resource_version) == ("prod", "web", "1")
     assert repr(event) == "<Event ADDED certificates.v1.cert-manager.io prod/web>"
     assert event.type == "ADDED"
+    harness.put("prod/web\x1b[2J", x=1)
+    assert repr(last(harness, notes, 2)).endswith(r" prod/web\x1b[2J>")
 
 
 def test_a_cluster_scoped_object_has_no_namespace(harness: Harness) -> None:

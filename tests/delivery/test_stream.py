@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import gc
-import random
-import signal
 import threading
 import time
 import weakref
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from dyninformer.delivery.events import Event
 from dyninformer.delivery.stream import EventStream
 from tests.delivery.harness import LONG, Harness, line, lines, until
+from tests.interrupts import storm
 
 both = pytest.mark.parametrize("coalesce", [False, True])
 
@@ -135,6 +134,16 @@ def test_what_was_not_taken_when_it_ended_is_dropped_and_counted(harness: Harnes
     assert list(stream) == []
 
 
+@both
+def test_nothing_waits_in_one_that_has_ended(harness: Harness, coalesce: bool) -> None:
+    """Although its last event was taken."""
+    stream = harness.dispatcher.events(coalesce=coalesce)
+    harness.put("a")
+    next(stream)
+    stream.close()
+    assert stream.backlog == 0
+
+
 def test_as_a_context_manager_it_closes(harness: Harness) -> None:
     """And unsubscribes."""
     with harness.dispatcher.events() as stream:
@@ -211,85 +220,51 @@ def test_two_threads_in_one_stream_is_an_error(harness: Harness) -> None:
 class Reader:
     """Reads a stream in the main thread, interrupted by Ctrl-C again and again, and goes on.
 
-    Python looks for an interrupt after calls: where this keeps an event or counts it there is
-    none in between, so that what is lost was lost by the stream.
+    Python looks for an interrupt where functions begin, and not where they return: one that took
+    an event keeps it, so that what is lost was lost by the stream.
     """
 
-    def __init__(self, stream: EventStream, count: int) -> None:
+    def __init__(self, stream: EventStream) -> None:
         self.stream = stream
-        self.count = count
+        self.taken: Event | None = None
         self.seen: list[str] = []
-        self.interrupted = 0
-        self.armed = False
-        self.done = False
 
-    def interrupt(self, number: int, frame: object) -> None:
-        """What the signal does."""
-        if self.armed:
-            raise KeyboardInterrupt
-
-    def send_interrupts(self, main: int) -> None:
-        """What strikes."""
-        while not self.done:
-            time.sleep(random.uniform(0, 0.002))
-            signal.pthread_kill(main, signal.SIGUSR1)
-
-    def take(self, taken: list[Any]) -> None:
+    def take(self) -> None:
         """One event, in either way."""
         if len(self.seen) % 2:
-            for taken[0] in self.stream:
+            for self.taken in self.stream:  # noqa: B020 - there is no place between the two
                 break
         else:
-            taken[0] = self.stream.take()
+            self.taken = self.stream.take()
 
-    def read(self) -> None:
-        """Read until the last one."""
-        taken: list[Any] = [None]
-        while len(self.seen) < self.count:
-            try:
-                self.armed = True
-                if taken[0] is not None:
-                    self.seen += [line(taken[0])]
-                    taken[0] = None
-                else:
-                    self.take(taken)
-                self.armed = False
-            except KeyboardInterrupt:
-                self.armed = False
-                self.interrupted += 1
-        self.done = True
+    def read(self, count: int) -> int:
+        """Read so many; how often it was interrupted."""
+        times = 0
+        with storm(0.001) as interrupted:
+            while len(self.seen) < count:
+                times += interrupted(self.take)
+                if self.taken is not None:
+                    self.seen.append(line(self.taken))
+                    self.taken = None
+        return times
 
 
-@pytest.fixture
-def own_signal() -> Iterator[None]:
-    """SIGUSR1 is the test's; it is not pytest's own."""
-    before = signal.getsignal(signal.SIGUSR1)
-    yield
-    signal.signal(signal.SIGUSR1, before)
-
-
-@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
-@pytest.mark.usefixtures("own_signal", "unmeasured")
+@pytest.mark.usefixtures("unmeasured")
 @both
 def test_an_interrupt_ends_a_wait_and_loses_nothing(harness: Harness, coalesce: bool) -> None:
     """S23: whoever goes on reading has every event, once."""
     harness.sync(*(f"k{number}" for number in range(200)))
-    reader = Reader(harness.dispatcher.events(coalesce=coalesce), 400)
-    signal.signal(signal.SIGUSR1, reader.interrupt)
+    reader = Reader(harness.dispatcher.events(coalesce=coalesce))
 
     def write() -> None:
         for number in range(200):
             harness.put(f"n{number}")
             time.sleep(0.001)
 
-    main = threading.get_ident()
-    threads = [threading.Thread(target=write)]
-    threads.append(threading.Thread(target=lambda: reader.send_interrupts(main)))
-    for thread in threads:
-        thread.start()
-    reader.read()
-    for thread in threads:
-        thread.join(LONG)
+    writer = threading.Thread(target=write)
+    writer.start()
+    interrupted = reader.read(400)
+    writer.join(LONG)
     expected = [f"ADDED k{n}" for n in range(200)] + [f"ADDED n{n}" for n in range(200)]
     assert reader.seen == expected
-    assert reader.interrupted > 0
+    assert interrupted > 0

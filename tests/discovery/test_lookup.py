@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -241,6 +241,23 @@ def test_many_who_ask_at_once_cost_one_look() -> None:
         everybody.wait(30)
         release.set()
         assert [each.result(30) for each in asking] == ["Pod"] * 8
+    assert answers.asked == ["/api", "/apis"]
+
+
+def test_who_comes_just_as_a_look_ends_takes_what_it_got(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had found nothing kept before; it does not ask again."""
+    answers = serving()
+    discovery = discovery_of(answers)
+    flight = discovery._catalogs
+
+    def share(*args: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(flight, "share", SingleFlight.share.__get__(flight))
+            assert discovery.resolve("po").kind == "Pod"  # another one, which is faster
+        return SingleFlight.share(flight, *args)
+
+    monkeypatch.setattr(flight, "share", share)
+    assert discovery.resolve("po").kind == "Pod"
     assert answers.asked == ["/api", "/apis"]
 
 

@@ -124,7 +124,8 @@ def test_colours_follow_the_theme_of_the_page() -> None:
     """That of the browser, unless JupyterLab, VS Code or another one says which."""
     written = html.table(["a"], [])
     assert "prefers-color-scheme:dark" in written
-    for mark in ("[data-jp-theme-light=false]", ".vscode-dark", "[data-theme=dark]"):
+    marks = ("[data-jp-theme-light=false]", ".vscode-dark", "[data-theme=dark]")
+    for mark in (*marks, ".vscode-high-contrast-light"):
         assert f"{mark} .dyninformer" in written
     assert written.index("@media") < written.index("[data-jp-theme-light=true]")
 

@@ -134,6 +134,19 @@ def test_a_factory_shows_its_informers(factory: DynamicSharedInformerFactory) ->
     assert repr(factory).endswith("2 informers, live>")
 
 
+def test_what_is_a_dict_as_well_is_shown_in_words_by_ipython(
+    factory: DynamicSharedInformerFactory,
+) -> None:
+    """In a terminal too, where IPython has text of its own for dicts; within others it is one."""
+    formatter = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    result = factory.wait_for_cache_sync()
+    for thing in (factory.status(), result):
+        data, _ = formatter.format(thing)
+        assert data["text/plain"] == thing._repr_mimebundle_()["text/plain"]
+    data, _ = formatter.format([result])
+    assert data["text/plain"] == repr([result])
+
+
 def test_an_indexer_shows_its_indexes(certs: GenericInformer) -> None:
     """What they are of, and the first values with how many objects each has."""
     shown = texts(certs.informer.indexer)
@@ -183,6 +196,25 @@ def test_show_is_for_plain_objects_and_lists(certs: GenericInformer) -> None:
     assert str(show(certs)) == str(page(certs))
     assert texts(show({"metadata": None})) == "\nmetadata: null".strip()
     assert texts(show([])) == "0 objects"
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"name": "a", "creationTimestamp": "yesterday"},
+        {"name": "a", "creationTimestamp": "2026-01-01T00:00:00"},
+        {"name": "a", "creationTimestamp": "9999-99-99T99:99:99Z"},
+        {"name": "a", "creationTimestamp": 5},
+        "none",
+        None,
+    ],
+)
+def test_show_takes_objects_that_no_server_would_give(metadata: Any) -> None:
+    """What cannot be read of one is left out, alone and in a list, with columns and without."""
+    obj = {"kind": "Certificate", "metadata": metadata}
+    assert "Certificate" in texts(show(obj))
+    assert texts(show([obj])).endswith("1 object")
+    assert texts(show([obj], of=holding())).endswith("1 object")
 
 
 def test_of_a_secret_no_value_is_shown(factory: DynamicSharedInformerFactory) -> None:

@@ -86,6 +86,8 @@ def test_headings_come_once_or_not_at_all() -> None:
 
 def test_numbers_are_ordered_as_numbers_and_before_text() -> None:
     """What has no value stands first; digits in a text count as a number."""
-    values: list[Any] = ["node-10", 10, None, "node-2", 9.5]
+    values: list[Any] = ["node-10", 10**400, 2**53 + 1, 2**53, 10, None, "node-2", 9.5]
     ordered = sorted([{"spec": {"x": value}} for value in values], key=path_rank(".spec.x"))
-    assert [obj["spec"]["x"] for obj in ordered] == [None, 9.5, 10, "node-2", "node-10"]
+    assert [obj["spec"]["x"] for obj in ordered] == [
+        None, 9.5, 10, 2**53, 2**53 + 1, 10**400, "node-2", "node-10",
+    ]  # fmt: skip

@@ -120,6 +120,24 @@ def test_polars_and_duckdb_read_listers_and_rows() -> None:
     assert duckdb.sql('select count("Age") from lister').fetchall() == [(2,)]
 
 
+def test_polars_takes_the_types_of_rows_and_guesses_none() -> None:
+    """However many rows have no value, and whatever the first values look like."""
+    polars = pytest.importorskip("polars")
+    empty = [certificate(f"a-{number:03}") for number in range(150)]
+    spec, status = {"replicas": 2, "config": {"a": 1.5}}, {"notAfter": "2026-03-01T00:00:00Z"}
+    lister = holding(
+        *empty,
+        certificate("b", spec={"config": {"a": "text"}}),
+        certificate("c", spec=spec, status=status),
+    )
+    columns = {"n": ".spec.replicas", "end": ".status.notAfter", "config": ".spec.config"}
+    frame = polars.DataFrame(lister.select(columns))
+    assert frame.columns == ["namespace", "name", *columns]
+    assert frame["n"].to_list() == [*[None] * 151, 2]
+    assert str(frame["end"].dtype).startswith("Datetime")
+    assert frame["config"].to_list()[150:] == ['{"a":"text"}', '{"a":1.5}']
+
+
 def test_each_stream_is_a_new_moment() -> None:
     """A reader that asks again sees what has changed; one that reads sees one state."""
     lister = holding(certificate("shop"))
@@ -177,7 +195,7 @@ def test_arrow_and_sql_need_neither_pandas_nor_pyarrow() -> None:
         "from dyninformer.frames.sql import Cached, relation\n"
         "lister = holding(certificate('a', labels={'t': 'x'}), certificate('b'))\n"
         "assert polars.DataFrame(lister).shape == (2, 8)\n"
-        "cached = Cached(lister.held.store.view(), lister.held.known)\n"
+        "cached = Cached(lister.held.store.view(), lister.held.known, lister.early)\n"
         "print(relation('select labels[\\'t\\'] as t, count(*) from certificates group by all '\n"
         "    'order by all', [cached]).fetchall())\n"
     )

@@ -85,6 +85,16 @@ def test_lists_of_equal_length_stay_lists() -> None:
     assert frame["hosts"].tolist() == [["a", "b"], ["a", "b"]]
 
 
+def test_what_is_no_list_or_object_where_one_is_declared_is_null() -> None:
+    """As in Arrow; what is declared to be anything stays what it is."""
+    columns = {"a": ".spec.dnsNames", "b": ".spec.issuerRef", "c": ".spec.usages"}
+    odd = certificate("odd", spec={"dnsNames": {}, "issuerRef": "le", "usages": [], "config": 1})
+    frame = holding(FULL, odd).to_frame({**columns, "anything": ".spec.config"})
+    assert frame[list(columns)].loc["prod/odd"].tolist() == [None, None, None]
+    assert frame["c"].tolist() == [{"signing": True}, None]
+    assert frame["anything"].tolist() == [None, 1]
+
+
 def test_without_columns_ages_are_times() -> None:
     """And columns have the types that the CRD gives them."""
     frame = holding(FULL).to_frame()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+from copy import deepcopy
+from typing import Any
 
 import pytest
 
+from dyninformer.display.notebook import page
 from dyninformer.errors import SelectorError, UnknownIndexError
 from dyninformer.jsonpath import JSONPath
 from dyninformer.lister import GenericLister
-from tests.frames.objects import PODS, certificate, holding
+from tests.frames.objects import CRD, PODS, certificate, holding
 
 READY = {"type": "Ready", "status": "True"}
 
@@ -78,6 +81,50 @@ def test_without_columns_they_are_those_of_kubectl(lister: GenericLister) -> Non
     }
 
 
+def test_what_is_nested_too_deep_to_be_printed_is_an_empty_cell() -> None:
+    """The other objects, and the other columns, are there."""
+    deep: list[Any] = []
+    for _ in range(500):
+        deep = [deep]
+    lister = holding(
+        certificate("deep", spec={"dnsNames": deep, "replicas": 1}),
+        certificate("shop", spec={"dnsNames": ["a"], "replicas": 2}),
+    )
+    rows = [(row["name"], row["Hosts"], row["Replicas"]) for row in lister.select()]
+    assert rows == [("deep", None, 1), ("shop", '["a"]', 2)]
+    shown = page(lister)
+    assert "deep" in str(shown)
+    assert '["a"]' in str(shown)
+
+
+def test_no_column_takes_the_place_of_another_unless_somebody_says_so() -> None:
+    """Names and namespaces tell objects apart, whatever a CRD or a label is called."""
+    said = {
+        "name": ".spec.title",
+        "Ready": ".status.ready",
+        "namespace": ".spec.of",
+    }
+    crd = deepcopy(CRD)
+    crd["spec"]["versions"][0]["additionalPrinterColumns"] = [
+        {"name": name, "type": "string", "jsonPath": path}
+        for name, path in [*said.items(), ("Ready", ".spec.ready")]
+    ]
+    spec = {"title": "A shop", "of": "them", "ready": "no"}
+    shop = certificate("shop", spec=spec, status={"ready": "yes"}, labels={"name": "label"})
+    lister = holding(shop, crd=crd)
+    assert lister.select(labels=["name"])[0] == {
+        "namespace": "prod",
+        "name": "shop",
+        "name_column": "A shop",
+        "Ready": "yes",
+        "namespace_column": "them",
+        "Ready_column": "no",
+        "name_column_column": "label",
+    }
+    assert lister.select({"name": ".spec.title"})[0] == {"namespace": "prod", "name": "A shop"}
+    assert lister.select({}, labels={"name": "name"})[0] == {"namespace": "prod", "name": "label"}
+
+
 def test_built_in_resources_have_the_columns_that_everybody_knows() -> None:
     """Nothing has to be asked for."""
     pod = certificate("web", spec={"nodeName": "n1"}, status={"phase": "Running"})
@@ -132,6 +179,28 @@ def test_rows_are_sorted_and_what_has_no_value_comes_last(lister: GenericLister)
     assert list(lister.select(names, sort_by=".spec.cpu")[0]) == ["namespace", "name", "who"]
 
 
+def test_times_and_large_numbers_are_sorted_by_what_they_are() -> None:
+    """Times by the moment, whatever their zone; whole numbers by all of their digits."""
+    said = {
+        "second": (2**53 + 1, "2026-01-01T00:30:00Z"),
+        "third": (10**400, "2026-01-01T00:30:00.5Z"),
+        "first": (2**53, "2026-01-01T02:00:00+02:00"),
+        "none": (None, "yesterday"),
+    }
+    lister = holding(
+        *(
+            certificate(name, spec={"replicas": number}, status={"notAfter": time})
+            for name, (number, time) in said.items()
+        )
+    )
+    columns = {"number": ".spec.replicas", "time": ".status.notAfter"}
+    for column in columns:
+        rows = lister.select(columns, sort_by=column)
+        assert [row["name"] for row in rows] == ["first", "second", "third", "none"], column
+        rows = lister.select(columns, sort_by=f"-{column}")
+        assert [row["name"] for row in rows] == ["third", "second", "first", "none"], column
+
+
 def test_rows_are_a_sequence_of_dicts_of_the_callers_own(lister: GenericLister) -> None:
     """They equal a list, and changing one changes no other."""
     rows = lister.select({"n": JSONPath(".metadata.name")})
@@ -144,6 +213,9 @@ def test_rows_are_a_sequence_of_dicts_of_the_callers_own(lister: GenericLister) 
     assert rows == plain
     assert repr(rows) == repr(plain)
     assert rows != "rows"
+    assert plain[0] in rows
+    assert (rows.index(plain[-1]), rows.count(plain[0])) == (len(plain) - 1, 1)
+    assert list(reversed(rows)) == plain[::-1]
 
 
 def test_a_long_repr_ends_early() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
+from dyninformer.errors import NotSyncedWarning
 from dyninformer.frames import selection, sql
 from dyninformer.frames.sql import Cached, relation
 from dyninformer.lister import GenericLister
 from dyninformer.resource import GroupVersionResource
-from tests.frames.objects import PODS, certificate, holding
+from dyninformer.store.store import Store
+from tests.frames.objects import CRD, PODS, certificate, holding
 
 pytest.importorskip("duckdb")
 pytest.importorskip("nanoarrow")
@@ -45,7 +49,7 @@ def cached() -> list[Cached]:
 
 def moment(lister: GenericLister) -> Cached:
     """What a factory gives of it."""
-    return Cached(lister.held.store.view(), lister.held.known)
+    return Cached(lister.held.store.view(), lister.held.known, lister.early)
 
 
 def asked(cached: list[Cached], query: str) -> list[Any]:
@@ -154,11 +158,76 @@ def test_two_resources_of_one_plural_go_by_their_groups() -> None:
     assert asked(two[:1], "select count(*) from CERTIFICATES") == [(1,)]
 
 
+def test_what_the_core_group_has_goes_by_its_plural_beside_another_of_that_name() -> None:
+    """As in kubectl: pods are those of the core group, and pods.metrics.k8s.io are others."""
+    other = GroupVersionResource("metrics.k8s.io", "v1beta1", "pods")
+    two = [moment(holding(certificate("a"), gvr=PODS, crd=None)), moment(holding(gvr=other))]
+    assert asked(two, "select count(*) from pods") == [(1,)]
+    assert asked(two, 'select count(*) from "pods.metrics.k8s.io"') == [(0,)]
+
+
+def test_fields_that_differ_in_case_alone_are_json() -> None:
+    """SQL would take the one for the other, and could not read both."""
+    crd = deepcopy(CRD)
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"] |= {"CPU": {"type": "string"}}
+    cached = [moment(holding(certificate("shop", spec={"cpu": "1", "CPU": "2"}), crd=crd))]
+    query = "select spec, spec->>'cpu', spec->>'CPU' from certificates"
+    assert asked(cached, query) == [('{"cpu":"1","CPU":"2"}', "1", "2")]
+
+
+def test_a_column_that_is_not_there_is_told_with_those_that_are(cached: list[Cached]) -> None:
+    """DuckDB itself would name only those that the query names."""
+    with pytest.raises(Exception, match="Redy") as failed:
+        asked(cached, "select Redy from certificates join nodes using (name)")
+    certificates, nodes = sorted(failed.value.__notes__)
+    assert certificates.startswith("columns of certificates: namespace, name, uid, ")
+    assert ", Ready, " in certificates
+    assert nodes.startswith("columns of nodes: name, uid, ")
+
+
+def test_two_versions_of_one_resource_go_by_their_versions() -> None:
+    """Neither takes the place of the other."""
+    other = GroupVersionResource("cert-manager.io", "v2", "certificates")
+    two = [moment(holding(certificate("a"))), moment(holding(gvr=other))]
+    assert asked(two, 'select count(*) from "certificates.v1.cert-manager.io"') == [(1,)]
+    assert asked(two, 'select count(*) from "certificates.v2.cert-manager.io"') == [(0,)]
+    with pytest.raises(Exception, match="certificates") as failed:
+        asked(two, 'from "certificates.cert-manager.io"')
+    assert "certificates.v1.cert-manager.io" in str(failed.value.__notes__)
+
+
+def test_a_table_that_is_read_before_its_first_sync_warns_once() -> None:
+    """As a lister does; one that the query does not name is not read."""
+    early = GenericLister(Store(PODS), lambda: False)
+    two = [moment(early), moment(holding(node("n0", "small"), gvr=NODES, crd=None))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert asked(two, "select count(*) from nodes") == [(1,)]
+    with pytest.warns(NotSyncedWarning, match=r"pods.v1 is read before its first sync"):
+        assert asked(two, "select count(*) from pods") == [(0,)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asked(two, "select count(*) from pods")
+        early.list()
+
+
 def test_a_relation_keeps_its_moment(cached: list[Cached]) -> None:
     """It can be read again, after all else is gone."""
     found = relation("select count(*) from nodes a join nodes b on a.name = b.name", cached)
     del cached[:]
     assert found.fetchall() == found.fetchall() == [(2,)]
+
+
+def test_a_field_that_is_called_as_a_column_has_another_name() -> None:
+    """As a printer column of such a name has."""
+    crd = deepcopy(CRD)
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["Labels"] = {"type": "string"}
+    cached = [moment(holding(certificate("shop", Labels="mine"), crd=crd))]
+    assert asked(cached, "select labels_column, cardinality(labels) from certificates") == [
+        ("mine", 0)
+    ]
 
 
 def test_a_query_that_duckdb_cannot_read_is_its_own_error(cached: list[Cached]) -> None:

@@ -58,7 +58,7 @@ def test_nothing_is_known_without_a_schema_but_metadata() -> None:
 
 
 def test_what_a_struct_would_lose_is_json() -> None:
-    """Fields beside the declared ones; too many; too deep; nothing that is a schema."""
+    """Fields beside the declared ones; too many; too deep; of one name in SQL; no schema at all."""
     some: dict[str, Any] = {"a": {"type": "string"}}
     many = {f"f{n}": {"type": "string"} for n in range(600)}
     deep: Any = {"type": "string"}
@@ -68,6 +68,7 @@ def test_what_a_struct_would_lose_is_json() -> None:
         {"type": "object", "properties": some, "x-kubernetes-preserve-unknown-fields": True},
         {"type": "object", "properties": some, "additionalProperties": {"type": "string"}},
         {"type": "object", "properties": many},
+        {"type": "object", "properties": {"ca": {"type": "string"}, "CA": {"type": "string"}}},
         {"type": "object"},
         {"type": "mystery"},
         "no schema",

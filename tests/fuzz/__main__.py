@@ -78,8 +78,9 @@ def _led(target: str, seconds: int, seed: int) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["dyninformer"]):
-        from tests.fuzz.targets import TARGETS
+        from tests.fuzz.targets import TARGETS, lower_limits
 
+    lower_limits()
     FOUND.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fuzz-corpus") as fresh:
         names = Path(fresh, "tokens")
@@ -105,9 +106,10 @@ def _at_random(target: str, seconds: int, seed: int) -> None:
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import seed as seeded
 
-    from tests.fuzz.targets import TARGETS
+    from tests.fuzz.targets import TARGETS, lower_limits
     from tests.mutated import mutated
 
+    lower_limits()
     runs, end = 0, time.monotonic() + seconds
     for round_ in _until(end):
 

@@ -84,6 +84,14 @@ def test_a_literal_is_no_number_of_a_cell() -> None:
     assert cell("1", "string", {}) == "1"
 
 
+def test_what_is_nested_too_deep_to_be_printed_is_an_empty_cell() -> None:
+    """As what a path fails on."""
+    deep: list[object] = []
+    for _ in range(500):
+        deep = [deep]
+    assert cell(".spec", "string", {"spec": deep}) is None
+
+
 def test_a_path_that_the_api_server_refuses_is_an_error() -> None:
     """A CRD's column is checked before it is used."""
     check_column(".spec.x")

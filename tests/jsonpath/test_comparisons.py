@@ -24,6 +24,7 @@ from dyninformer.jsonpath.comparisons import Comparison
         ("{.x}<1Gi", "900Mi", True),
         ("{.x}>1", "900m", False),
         ("{.x}>=1k", "1e3", True),
+        ("{.x}!=12", "\uff11\uff12", True),  # digits of another script, which are no quantity
         ("{.x}>2026-01-01T00:00:00Z", "2026-11-18T00:00:00Z", True),
         ("{.x}!=Pending", "Running", True),
         ("{.x}!=true", True, False),

@@ -11,6 +11,7 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 from dyninformer.jsonpath import JSONPath, JSONPathError, JSONPathWarning, Projection
+from dyninformer.jsonpath.compiling import compiled
 
 KEYS = [*"aaaabbbccc", "a.b", "x/y", "größe", "", "0"]
 TEXTS = ["a", "a", "a", "größe", "", "\u2028", "1"]
@@ -166,3 +167,12 @@ def test_a_projection_gives_what_each_path_gives(texts: list[str], obj: dict[str
     projection = Projection(paths)
     assert exact(projection.rows(spelled(obj).encode())) == exact(alone)
     assert exact(projection.rows(obj)) == exact(alone)
+
+
+def test_what_is_asked_for_the_same_again_is_compiled_once() -> None:
+    """A thousand informers with the same indexes have one decoder: each would take 15 kB."""
+    paths = [JSONPath("{.spec.shared}"), JSONPath("{.spec.other}")]
+
+    first, again = (compiled([path.parsed for path in paths]) for _ in range(2))
+
+    assert again is first

@@ -68,6 +68,9 @@ def test_an_expression_past_the_limits_is_refused(expression: str) -> None:
         ("{range ..}" * 8, nested(30)),
         ("{.x}{.x}", nested(100_000)),
         ("$..x..x..x", nested(300)),
+        ("$" + "..$" * 5, nested(30)),
+        ("$.a" + "[*].$.a" * 5 + "[*]", {"a": list(range(20))}),
+        ("$.a" + "[*].`parent`" * 6, {"a": list(range(20))}),
         ("$.a * 99999999999", {"a": "x"}),
         ("$.a[?(@.b=~'a.*b.*x')]", {"a": [{"b": "ab" * 2000}]}),
     ],
@@ -76,6 +79,12 @@ def test_an_evaluation_past_the_limits_gives_up(expression: str, obj: Any) -> No
     """An evaluation that multiplies, or meets what is too deep, ends in an error."""
     with pytest.raises(JSONPathError):
         JSONPath(expression).text(obj)
+
+
+def test_two_descents_into_a_large_object_find_all_of_it() -> None:
+    """What is given up is told by what an expression goes through, not by how it looks."""
+    containers = [{"name": "x", "ports": [{"name": "y"}] * 10} for _ in range(2_000)]
+    assert len(JSONPath("$..ports..name").values({"spec": {"a": containers}})) == 20_000
 
 
 def test_a_descent_into_a_deep_object_finds_all_of_it() -> None:

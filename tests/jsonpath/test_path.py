@@ -46,6 +46,7 @@ def test_a_dotted_key_is_one_key_in_one_dialect_and_two_in_the_other() -> None:
         (".spec[x]", 6, ".spec['x']"),
         (".labels[app.kubernetes.io/name]", 8, r".labels['app\.kubernetes\.io/name']"),
         (".spec.names[", 12, ".spec.names[*]"),
+        ("{.spec.names[", 13, "{.spec.names[*]}"),
         (".a[?@.x=='b']", 3, ".a[?(@.x=='b')]"),
         (".a[?(@.x=='b'].c", 3, ".a[?(@.x=='b')].c"),
         ("{{.kind}}", 2, "{.kind}"),

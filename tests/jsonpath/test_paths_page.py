@@ -87,5 +87,6 @@ def test_maps_are_walked_in_their_order() -> None:
 def test_the_limits_are_those_of_the_page() -> None:
     """The numbers that the page names are the ones that hold."""
     assert f"more than {parser.MAX_LENGTH:,} characters, or {kubectl.MAX_RANGES} ranges" in PAGE
-    assert f"more than {evaluate.MAX_WORK:,} values" in PAGE
+    assert f"an evaluation that goes through more than {evaluate.MAX_WORK:,} values" in PAGE
+    assert f"make it go through more than {extended.MAX_WORK:,} values" in PAGE
     assert f"more than {extended.MAX_LENGTH:,} characters, or {extended.MAX_DEPTH} steps" in PAGE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import stat
 from pathlib import Path
@@ -123,6 +124,9 @@ def test_what_is_damaged_is_complained_of(tmp_path: Path) -> None:
     assert "is not a line of a recording" in complaint
 
 
+WIDGET = {"gvr": "widgets.v1.ex.io", "kind": "Widget", "namespaced": True}
+
+
 def header(**other: object) -> bytes:
     """A first line."""
     head = {"format": "dyninformer-recording", "version": 1, "resources": []}
@@ -134,6 +138,10 @@ def header(**other: object) -> bytes:
     [
         {"time": "2026-01-01T00:00:00Z", "type": "ADDED", "gvr": "widgets", "object": {}},
         {"time": "2026-01-01T00:00:00Z", "type": "ADDED", "gvr": "widgets.v1.ex.io", "object": {}},
+        {"time": "2026-01-01T00:00:00Z", "type": "ADDEE", "gvr": "widgets.v1.ex.io"},
+        {"time": "2026-01-01T00:00:00Z", "type": "RESOURCE", "resource": {**WIDGET, "gvr": "w"}},
+        {"time": "0001-01-01T00:00:00+14:00", "type": "END"},
+        {"time": "9999-12-31T23:59:59-14:00", "type": "END"},
         {"time": "2026-01-01T00:00:00", "type": "END"},
         ["END"],
     ],
@@ -148,12 +156,15 @@ def test_a_line_that_makes_no_sense_is_refused(tmp_path: Path, line: Any) -> Non
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "is not a recording"),
+        (b"", "a has nothing in it: its recorder has just begun, or was killed"),
         (b"127.0.0.1 localhost\n", "is not a recording"),
+        (b"127.0.0.1 localhost", "a is not a recording of dyninformer: line 1 is cut"),
         (header(format="other"), "is not a recording"),
         (header(version=2), "is of version 2"),
+        (header(time="0001-01-01T00:00:00+14:00"), "first line makes no sense .* of the year 1"),
+        (header(resources=[{**WIDGET, "gvr": "Widgets.v1.ex.io"}]), "'Widgets' is no resource"),
         (zstandard.compress(b"{}\n"), "is not a recording"),
-        (b"\x28\xb5\x2f\xfdxxxxxxx", "cannot be read"),
+        (b"\x28\xb5\x2f\xfdxxxxxxx", "a is not a recording of dyninformer: .* cannot be read"),
     ],
 )
 def test_what_is_no_recording_is_said_to_be_none(tmp_path: Path, content: bytes, why: str) -> None:
@@ -162,6 +173,32 @@ def test_what_is_no_recording_is_said_to_be_none(tmp_path: Path, content: bytes,
     path.write_bytes(content)
     with pytest.raises(UnreadableFileError, match=why):
         RecordingReader(path)
+
+
+def test_a_file_without_lines_is_refused_at_once(tmp_path: Path) -> None:
+    """It is read on to the longest line that there may be, each piece once."""
+    path = tmp_path / "disk.img"
+    path.touch()
+    os.truncate(path, 100 << 20)
+    with pytest.raises(UnreadableFileError, match=r"is not a recording .* line 1 is too long"):
+        RecordingReader(path)
+
+
+def test_a_disk_that_is_full_is_told_with_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's error of a write has no name."""
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda *_: real("/dev/full", os.O_WRONLY))
+    with pytest.raises(OSError, match="No space") as caught:
+        RecordingWriter(path, (WIDGETS,), force=False)
+    assert caught.value.filename == str(path)
+
+
+def test_a_pipe_is_refused(pipe: Path) -> None:
+    """A recording is read again for each question; the message says what to do."""
+    with pytest.raises(UnreadableFileError, match=r"is a pipe, .* write it to a file"):
+        RecordingReader(pipe)
 
 
 def test_odd_values_are_kept(path: Path) -> None:

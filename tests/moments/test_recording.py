@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from dyninformer import (
     EventType,
+    GroupVersionResource,
     IncompleteRecordingWarning,
     UnknownResourceError,
     UnreadableFileError,
     open_recording,
 )
-from dyninformer.moments.recorded import RecordingLine, RecordingWriter, ResourceDefinition
+from dyninformer.moments.recorded import (
+    ColumnDefinition,
+    RecordingLine,
+    RecordingWriter,
+    ResourceDefinition,
+)
 from dyninformer.types import Object
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -98,6 +107,40 @@ def test_s40_a_moment_of_it_is_a_snapshot(
     assert (snapshot.keys(), snapshot.resource_version) == (keys, version)
 
 
+def test_a_moment_has_the_columns_that_were_recorded(tmp_path: Path) -> None:
+    """Of a resource from the beginning, and of one that came later; one that is wrong is blank."""
+    columns = (
+        ColumnDefinition("N", "integer", ".spec.n"),
+        ColumnDefinition("Wrong", "string", ".spec["),
+        ColumnDefinition("Wide", "string", ".spec.w", 1),
+    )
+    defined = msgspec.structs.replace(WIDGETS, columns=columns)
+    for first, later in (((defined,), ()), ((), (defined,))):
+        path = tmp_path / f"columns-{len(first)}.ndjson"
+        with RecordingWriter(path, first, force=False) as writer:
+            for each in later:
+                writer.write(RecordingLine(NEW_YEAR, "RESOURCE", resource=each))
+            writer.write(LINES[0])
+            writer.close(events=1, objects=1)
+        snapshot = open_recording(path).at(timedelta(days=9999), "widgets")
+        (row,) = snapshot.to_frame().to_dict("records")
+        assert row["N"] == 0
+        assert {"Wide", "Age"}.isdisjoint(row)
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        *(math.nan, math.inf, 1e20, timedelta.max),
+        *("9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "yesterday"),
+    ],
+)
+def test_a_time_that_there_is_not_is_refused(path: Path, time: Any) -> None:
+    """With what to give."""
+    with pytest.raises(ValueError, match="give a datetime, its text in ISO 8601, or seconds"):
+        open_recording(path).at(time, "widget")
+
+
 def test_s40_two_moments_can_be_compared(path: Path) -> None:
     """As any two snapshots."""
     recording = open_recording(path)
@@ -137,6 +180,19 @@ def test_the_history_of_one_object(path: Path) -> None:
     assert recording.history("ns/a", "pods") == []
 
 
+def test_a_bare_name_of_what_is_namespaced_is_refused(tmp_path: Path, path: Path) -> None:
+    """As the informer refuses it; not where something recorded is in no namespace."""
+    for resource in (None, "widgets", WIDGETS.parsed):
+        with pytest.raises(ValueError, match=r"is namespaced: .* as history\('namespace/a'\)"):
+            open_recording(path).history("a", resource)
+    mixed = tmp_path / "mixed.ndjson"
+    nodes = ResourceDefinition("nodes.v1", "Node", False)
+    with RecordingWriter(mixed, (WIDGETS, nodes), force=False) as writer:
+        writer.close(events=0, objects=0)
+    assert open_recording(mixed).history("a") == []
+    assert open_recording(mixed).history("a", "nodes") == []
+
+
 def test_which_resource_is_meant_must_be_said(path: Path) -> None:
     """If there are several; an unknown one is refused with those that there are."""
     recording = open_recording(path)
@@ -144,8 +200,25 @@ def test_which_resource_is_meant_must_be_said(path: Path) -> None:
         recording.at(0)
     with pytest.raises(UnknownResourceError, match=r"no resource 'deploy'; it has: widgets"):
         recording.at(0, "deploy")
+    nodes = GroupVersionResource("", "v1", "nodes")
+    for ask in (partial(recording.at, 0), partial(recording.history, "n"), recording.to_frame):
+        with pytest.raises(UnknownResourceError, match=r"no resource 'nodes.v1'; it has: widgets"):
+            ask(nodes)
     for spelling in ("Widget", "widgets.ex.io", "ex.io/v1/widgets", WIDGETS.parsed):
         assert len(recording.at(0, spelling)) == 2
+
+
+def test_a_recording_that_begins_without_a_resource_says_so(tmp_path: Path) -> None:
+    """A wildcard may find the first one later."""
+    path = tmp_path / "later.ndjson"
+    with RecordingWriter(path, (), force=False) as writer:
+        writer.write(RecordingLine(NEW_YEAR, "RESOURCE", resource=WIDGETS))
+        writer.write(LINES[0])
+        writer.close(events=1, objects=1)
+    recording = open_recording(path)
+    with pytest.raises(ValueError, match="begins without a resource: say which one"):
+        recording.at(0)
+    assert recording.at(9, WIDGETS.parsed).keys() == ["ns/a"]
 
 
 def test_s40_what_breaks_off_is_given_up_to_there(path: Path) -> None:

@@ -14,6 +14,9 @@ import pytest
 import zstandard
 
 from dyninformer import UnreadableFileError, compound
+from dyninformer.discovery.declared import Declared
+from dyninformer.discovery.known import Known
+from dyninformer.discovery.resources import PrinterColumn
 from dyninformer.moments import saved
 from dyninformer.moments.snapshot import Snapshot, snapshot_of
 from dyninformer.store.store import Store
@@ -21,12 +24,12 @@ from dyninformer.types import Object
 from tests.store.objects import WIDGETS, add, widget
 
 
-def snapshot(*objects: bytes, **options: Any) -> Snapshot:
+def snapshot(*objects: bytes, known: Known | None = None, **options: Any) -> Snapshot:
     """One of these widgets."""
     store = Store(WIDGETS, **options)
     add(store, *objects)
     store.versions["ns"] = "42"
-    return snapshot_of(store, ("ns",))
+    return snapshot_of(store, ("ns",), known)
 
 
 @pytest.fixture
@@ -51,6 +54,16 @@ def rewrite(path: Path, text: list[bytes], *, end: bool = False) -> None:
         said = {"end": len(text) - 1, "sha256": hashlib.sha256(data).hexdigest()}
         data += json.dumps(said).replace(" ", "").encode() + b"\n"
     path.write_bytes(zstandard.compress(data) + saved.END_OF_FILE)
+
+
+def indexed(head: bytes, indexers: dict[str, list[str]]) -> bytes:
+    """A first line, with other indexes."""
+    return json.dumps({**json.loads(head), "indexers": indexers}).encode()
+
+
+def timed(head: bytes, time: str) -> bytes:
+    """A first line, of another time."""
+    return json.dumps({**json.loads(head), "time": time}).encode()
 
 
 def test_s39_what_was_saved_is_loaded(tmp_path: Path) -> None:
@@ -82,6 +95,65 @@ def test_s39_what_was_saved_is_loaded(tmp_path: Path) -> None:
     assert identity(loaded._frozen.get("ns/a") or b"") == ("uid-a", "1")
 
 
+DECLARED = Declared(
+    columns=(
+        PrinterColumn("N", "integer", ".spec.n"),
+        PrinterColumn("Wide", "string", ".spec.wide", 1),
+    ),
+    list_keys={".spec.doors": ("floor", "side")},
+    schema=b'{"properties":{"spec":{"properties":{"when":{"type":"string","format":"date-time"}}}}}',
+    namespaced=True,
+)
+
+
+def test_s39_what_the_crd_declares_is_kept(tmp_path: Path) -> None:
+    """So that what is loaded has the tables, the types and the list keys that it had."""
+    left, right = ({"floor": 1, "side": side} for side in ("left", "right"))
+    shut = widget("a", 1, n="7", doors=[left, right])
+    open_ = widget("a", 2, n="7", doors=[left, {**right, "open": True}])
+    before, after = (
+        snapshot(each, known=Known(WIDGETS, lambda: DECLARED)) for each in (shut, open_)
+    )
+    path = tmp_path / "saved"
+    before.save(path)
+    loaded = Snapshot.load(path)
+    assert loaded.held.known.declared() == DECLARED
+    assert loaded.select() == before.select()
+    assert list(loaded.select()[0]) == ["namespace", "name", "N"]
+    bare = snapshot(open_)
+    for difference in (after.diff(loaded), bare.diff(loaded), loaded.diff(bare)):
+        ((change,),) = (each.changes() for each in difference.changed)
+        assert change.path == '$.spec.doors[?(@.floor==1 && @.side=="right")].open'
+    ((change,),) = (each.changes() for each in bare.diff(snapshot(shut)).changed)
+    assert change.path == ".spec.doors[1].open"
+
+
+def test_s39_a_file_that_does_not_say_what_the_crd_declares_is_read(file: Path) -> None:
+    """As those from before it was kept."""
+    head, *rest, _ = lines(file)
+    said = json.loads(head)
+    del said["declared"]
+    rewrite(file, [json.dumps(said).encode(), *rest], end=True)
+    assert list(Snapshot.load(file).select()[0]) == ["namespace", "name", "Age"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "wrong"),
+    [
+        ([{"name": "N", "type": "string", "jsonPath": ".spec["}], "one of its columns cannot be"),
+        ([{"name": "N", "type": "string", "jsonPath": ".n"}] * 1001, "more than 1000 columns"),
+        ([{"name": "N"}], "its first line makes no sense"),
+    ],
+)
+def test_s39_columns_that_cannot_be_are_refused(file: Path, columns: Any, wrong: str) -> None:
+    """No server has declared them, so that somebody has made up the file."""
+    head, *rest, _ = lines(file)
+    said = {**json.loads(head), "declared": {"columns": columns}}
+    rewrite(file, [json.dumps(said).encode(), *rest], end=True)
+    with pytest.raises(UnreadableFileError, match=wrong):
+        Snapshot.load(file)
+
+
 def test_s39_the_file_is_its_owners_alone_and_replaced_whole(file: Path) -> None:
     """Whatever the umask, and nothing else is left in the folder."""
     before = os.umask(0)
@@ -97,16 +169,64 @@ def test_s39_the_file_is_its_owners_alone_and_replaced_whole(file: Path) -> None
 def test_s39_a_save_that_fails_leaves_what_was_there(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no other file."""
+    """And no other file; the error names the one that was given."""
 
     def fail(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as caught:
         snapshot(widget("z", 9)).save(file)
+    assert caught.value.filename == str(file)
     assert len(Snapshot.load(file)) == 3
     assert os.listdir(file.parent) == [file.name]
+
+
+def test_s39_a_folder_that_is_not_there_is_told_with_the_name_that_was_given(
+    tmp_path: Path,
+) -> None:
+    """Not with that of the file beside it, which nobody has asked for."""
+    path = tmp_path / "nowhere" / "a.snapshot"
+    with pytest.raises(FileNotFoundError) as caught:
+        snapshot(widget("z", 9)).save(path)
+    assert caught.value.filename == str(path)
+
+
+def test_s39_a_name_as_long_as_can_be_is_one(tmp_path: Path) -> None:
+    """The file that is written aside has a name of its own, which need not be as long."""
+    path = tmp_path / ("ü" * 127)
+    snapshot(widget("z", 9)).save(path)
+    assert Snapshot.load(path).keys() == ["ns/z"]
+
+
+def test_s39_a_folder_in_its_place_is_told_and_left(tmp_path: Path) -> None:
+    """As the folder that was given; nothing is written into it or left beside it."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        snapshot(widget("z", 9)).save(folder)
+    assert str(caught.value) == f"[Errno 21] Is a directory: '{folder}'"
+    assert [*tmp_path.rglob("*")] == [folder]
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a link", "a link to nothing", "a link to a folder"])
+def test_s39_what_is_no_ordinary_file_is_left(tmp_path: Path, kind: str) -> None:
+    """It is neither written to nor replaced, though root could replace a device, too."""
+    path, other = tmp_path / "place", tmp_path / "other"
+    if kind == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(other)
+    if kind == "a link":
+        other.touch()
+    elif kind == "a link to a folder":
+        other.mkdir()
+    before = path.lstat()
+    with pytest.raises(FileExistsError, match="not an ordinary file, and not replaced") as caught:
+        snapshot(widget("z", 9)).save(path)
+    assert caught.value.filename == str(path)
+    assert path.lstat() == before
+    assert {*os.listdir(tmp_path)} <= {"place", "other"}
 
 
 def test_s39_a_file_that_was_cut_is_refused_wherever_that_was(file: Path) -> None:
@@ -142,6 +262,10 @@ def test_s39_what_is_no_snapshot_is_refused_with_what_to_do(file: Path) -> None:
         ([head.replace(b'"version":1', b'"version":2'), first], True, "of version 2, and this"),
         ([head.replace(b"widgets.v1", b"widgets"), first], True, "first line makes no sense"),
         ([head.replace(b'"indexers":{}', b'"indexers":{"x":["{.["]}')], True, "indexes cannot be"),
+        ([indexed(head, {"namespace": [".a"]})], True, "an index 'namespace', which each has"),
+        ([indexed(head, {str(n): [".a"] for n in range(1001)})], True, "than 1000 indexes"),
+        ([timed(head, "0001-01-01T00:00:00+14:00")], True, "first line makes no sense"),
+        ([timed(head, "9999-12-31T23:59:59-14:00")], True, "first line makes no sense"),
         ([head, first, first], True, "an object twice"),
         ([head, b'{"object":{}}'], True, "name in metadata.name"),
         ([head, b'{"object":[]}'], True, "a line that is of no object"),
@@ -160,6 +284,12 @@ def test_s39_what_is_no_snapshot_is_refused_with_what_to_do(file: Path) -> None:
         with pytest.raises(UnreadableFileError, match="it does not begin as one") as raised:
             Snapshot.load(file)
         assert raised.value.offset == 0
+
+
+def test_s39_a_pipe_is_refused(pipe: Path) -> None:
+    """Its end is looked at first; the message says what to do."""
+    with pytest.raises(UnreadableFileError, match=r"it is a pipe, .* Write it to a file"):
+        Snapshot.load(pipe)
 
 
 def test_s39_what_would_be_too_large_is_refused_before_it_is_read(file: Path) -> None:

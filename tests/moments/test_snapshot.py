@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from dyninformer import ObjectNotFoundError, OpenInformer, UnknownIndexError, open_informer
+from dyninformer import (
+    GroupVersionResource,
+    ObjectNotFoundError,
+    OpenInformer,
+    UnknownIndexError,
+    open_informer,
+)
+from dyninformer.delivery.events import EventType
 from dyninformer.moments.snapshot import Snapshot, snapshot_of
+from dyninformer.moments.version import Told, Version
 from dyninformer.store.store import Store
 from dyninformer.testing import ApiServer
 from tests.store.objects import WIDGETS, add, delete, widget
@@ -160,6 +168,36 @@ def test_a_difference_is_rows_and_a_summary_that_is_safe_to_show() -> None:
     assert lines[0].endswith("1 added, 0 removed, 1 changed")
     assert lines[1:] == ["+ ns/b", "~ ns/a", '    .spec.n: "old" -> "\\u001b[31m"']
     assert list(difference.to_frame()["name"]) == ["b", "a"]
+
+
+def test_a_summary_shows_no_value_of_a_secret() -> None:
+    """As no display does; rows are data, and have it."""
+    store = Store(GroupVersionResource("", "v1", "secrets"))
+    add(store, widget("a", 1, n="b2xk"))
+    before = moment(store)
+    add(store, widget("a", 2, n="bmV3", m="bW9yZQ=="))
+    difference = moment(store).diff(before)
+    assert str(difference).splitlines()[2:] == [
+        "    .spec.n: (not shown) -> (not shown)",
+        "    .spec.m: (none) -> (not shown)",
+    ]
+    assert [row["new"] for row in difference.rows()] == ["bmV3", "bW9yZQ=="]
+
+
+def test_what_is_printed_of_names_and_versions_acts_on_no_terminal() -> None:
+    """Some resources allow any character in a name, and a version is what the server says."""
+    store = Store(WIDGETS)
+    before = moment(store)
+    add(store, widget("a\x1b[2J"))
+    store.versions[""] = "1\x1b[2J"
+    after = moment(store)
+    difference = after.diff(before)
+    (added,) = difference
+    assert (added.name, after.resource_version) == ("a\x1b[2J", "1\x1b[2J")
+    version = Version((WIDGETS, store.codec), added.key, b"{}", Told(EventType.ADDED, None))
+    for shown in (repr(added), repr(after), str(difference), repr(version)):
+        assert "\\x1b[2J" in shown
+        assert "\x1b" not in shown
 
 
 def test_a_summary_of_much_is_short() -> None:

@@ -173,6 +173,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     bugs = [bug for bug in BUGS if any(each in bug.name or each in bug.file for each in given.only)]
+    if not bugs:
+        parser.error(f"no bug's name or file has any of {', '.join(given.only)} in it")
     found: list[Outcome] = []
     for each in outcomes(bugs, given.tests, given.workers):
         found.append(each)

@@ -45,7 +45,15 @@ _MISSING = _Room("watching/missing.py", ("watching/test_missing.py",))
 _DECODE = _Room("watching/decode.py", ("watching/test_decode.py",))
 _SESSION = _Room("watching/session.py", ("watching/test_session.py",))
 _REFLECTOR = _Room("watching/reflector.py", ("watching/test_reflector.py",))
+_AWAITED = _Room("watching/awaited.py", ("watching/test_awaited.py",))
+_GRANTS = _Room("watching/grants.py", ("watching/test_grants.py",))
+_PROBER = _Room("watching/prober.py", ("watching/test_prober.py",))
+_SILENCE = _Room("watching/silence.py", ("watching/test_silence.py", "watching/test_prober.py"))
+_WITNESS = _Room("watching/witness.py", ("watching/test_witness.py",))
 _PULSE = _Room("watching/pulse.py", ("watching/test_pulse.py",))
+_FRESHNESS = _Room("watching/freshness.py", ("watching/test_freshness.py",))
+_AUDIT = _Room("watching/audit.py", ("watching/test_audit.py",))
+_TLS = _Room("watching/tls.py", ("watching/test_tls.py",))
 
 _DECIDE = _Room("store/decide.py", ("store/test_decide.py", "store/test_store.py"))
 _RELIST = _Room(
@@ -53,6 +61,7 @@ _RELIST = _Room(
 )
 _STORE = _Room("store/store.py", ("store/test_store.py", "store/test_indexes.py"))
 _INDEXES = _Room("store/indexes.py", ("store/test_indexes.py",))
+_REPACKING = _Room("store/repacking.py", ("store/test_repacking.py",))
 
 _DISPATCH = _Room("delivery/dispatch.py", ("delivery/test_dispatch.py", "delivery/test_stream.py"))
 _QUEUE = _Room("delivery/queue.py", ("delivery/test_queue.py", "delivery/test_dispatch.py"))
@@ -81,6 +90,18 @@ _KEYS = _Room("work/keys.py", ("work/test_keys.py",))
 _WAITING = _Room("waiting.py", ("test_waiting.py",))
 _PATHS = _Room("jsonpath/indexing.py", ("jsonpath/test_indexing.py",))
 _COMPARED = _Room("jsonpath/comparisons.py", ("jsonpath/test_comparisons.py",))
+
+_RECEIVE = _Room("store/receive.py", ("conformance/informer/test_shards.py",))
+_SHARING = _Room("scale/sharing.py", ("scale/test_sharing.py", "scale/test_rounds.py"))
+_ROUNDS = _Room("scale/rounds.py", ("scale/test_rounds.py", "scale/test_membership.py"))
+_FENCES = _Room("scale/fences.py", ("scale/test_fences.py",))
+_ELECTION = _Room("scale/election.py", ("scale/test_election.py",))
+_LEASES = _Room("scale/leases.py", ("scale/test_leases.py", "scale/test_asking.py"))
+_ASKING = _Room("scale/asking.py", ("scale/test_asking.py",))
+_ASSIGNMENT = _Room("scale/assignment.py", ("scale/test_assignment.py",))
+_MEMBERSHIP = _Room("scale/membership.py", ("scale/test_membership.py",))
+_SHARDED = _Room("scale/sharded.py", ("scale/test_sharded.py", "scale/test_membership.py"))
+_LEADER = _Room("scale/leader.py", ("scale/test_leader.py",))
 
 
 def _protocol() -> Iterable[Bug]:
@@ -225,7 +246,7 @@ def _protocol() -> Iterable[Bug]:
     yield _PROTOCOL.bug(
         "a resource that is gone keeps its objects",
         "    if before.version:\n        effects = (Clear(), *effects)",
-        "    if not before.version:\n        effects = (Clear(), *effects)",
+        "    if False:\n        effects = (Clear(), *effects)",
     )
     yield _PROTOCOL.bug(
         "every relist tells initial events", "Swap(first=not before.synced", "Swap(first=True"
@@ -279,6 +300,132 @@ def _protocol() -> Iterable[Bug]:
         "who is woken tries later than without",
         "min(now + random.uniform(0, spread), one.waits_until or now)",
         "now + random.uniform(0, spread) + 0.1",
+    )
+    yield _SILENCE.bug(
+        "the same stream has a heartbeat each time",
+        "key=lambda place: (streams[place].listened, -streams[place].version)",
+        "key=lambda place: -streams[place].version",
+    )
+    yield _SILENCE.bug(
+        "a look that has shown nothing is made again as soon",
+        "(OVERDUE if likely else FIRST_OVERDUE) * 2.0**self.looks",
+        "(OVERDUE if likely else FIRST_OVERDUE)",
+    )
+    yield _SILENCE.bug(
+        "a server that is only slow has its clients come anew each minute",
+        "wave_gap=min(2 * gap, _CALM)",
+        "wave_gap=gap",
+    )
+    yield _SILENCE.bug(
+        "streams that are silent, too, are left all at once",
+        "[at + random.uniform(0, spread) for at in silent]",
+        "list(silent)",
+    )
+    yield _SILENCE.bug(
+        "the connection that is kept is used only when a stream is silent",
+        "        at = min(at, self.heartbeat_by)\n",
+        "",
+    )
+    yield _SILENCE.bug(
+        "a first bookmark is missing although the server came further after its turn",
+        "self.passed <= seen_by",
+        "self.passed < float('inf')",
+    )
+    yield _FRESHNESS.bug(
+        "an event that comes shows all that was written before it",
+        "    return found is not None and found >= since and not behind\n",
+        "    return found is not None and fresh.as_of is not None and fresh.as_of >= since\n",
+    )
+    yield _AUDIT.bug(
+        "what an audit finds is never put right by a list",
+        "Repair(tuple(keys), by_list=not shown)",
+        "Repair(tuple(keys))",
+    )
+    yield _PROTOCOL.bug(
+        "a list for an audit waits for what is never shown",
+        "isinstance(state, Watching) and (by_list or state.replay is None)",
+        "isinstance(state, Watching) and state.replay is None",
+        "watching/test_repairing.py",
+    )
+    yield _AUDIT.bug(
+        "an audit waits for what is never shown",
+        "shown = self._reflector.takes_repairs() and (turn == 0 or self._delivered())",
+        "shown = turn == 0 or self._delivered()",
+    )
+    yield _WITNESS.bug(
+        "a new connection's silence shows that old ones are dead",
+        "dead = silent.reused or (",
+        "dead = not answered or (",
+    )
+    yield _WITNESS.bug(
+        "a server that is slow to all is taken for one whose streams are dead",
+        "if dead and since_boot() - begun <= QUICKLY:",
+        "if dead:",
+    )
+    yield _WITNESS.bug(
+        "a server that ends no watch has its clients come anew again and again",
+        "self._endless = answered",
+        "self._endless = False",
+    )
+    yield _TLS.bug(
+        "a certificate that was rotated is not loaded",
+        "if known is not None and known[0] == files:",
+        "if known is not None:",
+    )
+    yield _TLS.bug(
+        "one that verifies nothing shares its context with one that does",
+        '    "cert_reqs",\n',
+        "",
+    )
+    yield _TLS.bug(
+        "a connection forgets its certificates once it has connected",
+        "vars(connection).update(own, ssl_context=None)",
+        "pass",
+    )
+    yield _TLS.bug(
+        "each of many connections that begin at once makes a context",
+        "            with self._lock:\n",
+        "            if self._lock:\n",
+    )
+    yield _PROBER.bug(
+        "no other connection is kept when a heartbeat's stream was stopped",
+        "                if not ended:\n",
+        "                if ended is None:\n",
+    )
+    yield _PROBER.bug(
+        "a stream that brings something else is left",
+        "heard is not None and heard < owed.since and not",
+        "heard is not None and not",
+    )
+    yield _PROBER.bug(
+        "a bookmark is missed by a stream that need not have it",
+        "due = stream.lacks_bookmark(now)",
+        "due = True",
+    )
+    yield _PROBER.bug(
+        "who waits for the same grant is not told that another one has it",
+        "granted = granted or before is not None",
+        "granted = False",
+    )
+    yield _GRANTS.bug(
+        "a right that is never given is asked for every few seconds",
+        "distance = LATER if age >= RECENT else min",
+        "distance = min",
+    )
+    yield _GRANTS.bug(
+        "one tries again and again, and the others never",
+        "key=lambda place: waiting[place].tried",
+        "key=lambda place: -waiting[place].tried",
+    )
+    yield _AWAITED.bug(
+        "what was refused is not tried again when others say so",
+        "return replace(state, until=min(state.until, until))",
+        "return state",
+    )
+    yield _PROTOCOL.bug(
+        "a list older than what is held is asked for again as late as after any failure",
+        "BackingOff(memory, now, now + random.uniform(*_OLDER_AGAIN))",
+        "BackingOff(memory, now, now + memory.health.backoff.delay(random))",
     )
     yield _BACKOFF.bug(
         "what a server asks to wait has no bound",
@@ -414,8 +561,8 @@ def _store() -> Iterable[Bug]:
     )
     yield _DECIDE.bug(
         "what the transform failed on is deleted",
-        "if not received.failure:",
-        "if received.failure:",
+        "return None if received.failure else self.removed(",
+        "return self.removed(",
         "store/test_transforms.py",
         "store/test_store.py",
         "store/test_decide.py",
@@ -506,6 +653,29 @@ def _store() -> Iterable[Bug]:
         "the bytes that are held grow with updates",
         "self.size += len(new) - len(held)",
         "self.size += len(new)",
+    )
+    yield _STORE.bug(
+        "what changed while it was packed again goes back to what it was",
+        "if entries is not None and entries.get(key) is before:",
+        "if entries is not None and key in entries:",
+        "store/test_repacking.py",
+    )
+    yield _STORE.bug(
+        "what was packed again counts as large as it was",
+        "self.size += len(after) - len(before)",
+        "self.size += 0",
+        "store/test_repacking.py",
+    )
+    yield _REPACKING.bug("moving takes a whole processor", "return _RESTS * spent", "return 0.0")
+    yield _REPACKING.bug(
+        "what came since a move began stays as it was",
+        "again, self._again = self._again, False",
+        "again, self._again = False, False",
+    )
+    yield _REPACKING.bug(
+        "a failed move is one that never ends",
+        "            self._fail()\n            raise\n",
+        "            raise\n",
     )
     yield _INDEXES.bug(
         "an object stays under values that it lost",
@@ -673,7 +843,7 @@ def _delivery() -> Iterable[Bug]:
     )
     yield _HANDLERS.bug(
         "an object that leaves the filter is not told as deleted",
-        "return Event(event.gvr, codec, Delta(step.key, old, None), was)",
+        "return Event(event.gvr, codec, left, was, self.cluster)",
         "return None",
     )
     yield _HANDLERS.bug(
@@ -715,8 +885,8 @@ def _delivery() -> Iterable[Bug]:
     )
     yield _STREAM.bug(
         "the event in hand counts as not yet taken",
-        "return self._queue.backlog - self._given",
-        "return self._queue.backlog",
+        "max(0, self._queue.backlog - self._given)",
+        "self._queue.backlog",
     )
 
 
@@ -904,6 +1074,9 @@ _ALSO_SIMULATED: Final = (
     "a handler has synced before its informer",
     "an update and a deletion merge to nothing",
     "what is being told is merged with what follows",
+    "an event that comes shows all that was written before it",
+    "what an audit finds is never put right by a list",
+    "a list for an audit waits for what is never shown",
 )
 
 
@@ -956,6 +1129,231 @@ def _shown() -> Iterable[Bug]:
     )
 
 
+def _shared() -> Iterable[Bug]:
+    simulated = "scale/test_simulation.py"
+    yield _FENCES.bug(
+        "a lease lives on after its time by its own clock",
+        "        if self._clock() >= self._until:\n                self._over = True",
+        "        if self._clock() >= self._until + 30:\n                self._over = True",
+    )
+    yield _FENCES.bug(
+        "a time that was over is renewed",
+        "            if not self.holds():\n                return False\n            self._until",
+        "            self._over = False\n            self._until",
+    )
+    yield _FENCES.bug(
+        "a fence of what was lost holds while work goes on",
+        "(self._running > 0 and not self._lost)",
+        "(self._running > 0)",
+    )
+    yield _FENCES.bug(
+        "work begins on what is let go of",
+        "return not self._closed and self._tenure.holds()",
+        "return self._tenure.holds()",
+    )
+    yield _SHARING.bug(
+        "a replica acts from when its renewal was answered",
+        "until=asked + replica.times.renew_deadline",
+        "until=now + replica.times.renew_deadline",
+        simulated,
+    )
+    yield _SHARING.bug(
+        "since when a lease stays so begins anew with each look",
+        "if before is None or before.lease.version != lease.version:",
+        "if True:",
+    )
+    yield _SHARING.bug(
+        "since when a lease stays so goes by its own duration alone",
+        "duration = max(own, lease.duration)",
+        "duration = lease.duration / 3",
+        "scale/test_sharing.py",
+        simulated,
+    )
+    yield _SHARING.bug(
+        "a shard is ours though another term was written",
+        "(found.version, found.holder, found.term) == (ours.version, replica.holder, ours.term)",
+        "found.version",
+    )
+    yield _SHARING.bug(
+        "a taking is no new term",
+        "term=max(lease.term, replica.terms.get(shard, 0)) + 1",
+        "term=max(lease.term, replica.terms.get(shard, 0), 1)",
+    )
+    yield _SHARING.bug(
+        "terms begin again where a lease was removed",
+        "    if not lost:\n        return replica.terms",
+        "    if lost or not lost:\n        return replica.terms",
+    )
+    yield _SHARING.bug(
+        "a shard is taken from a replica that lives",
+        "free = lease is None or lease.holder not in members or lease.holder == replica.holder",
+        "free = True",
+        "scale/test_sharing.py",
+        simulated,
+    )
+    yield _SHARING.bug(
+        "shards are taken while others divide otherwise",
+        "    if replica.strangers:\n",
+        "    if False:\n",
+    )
+    yield _SHARING.bug(
+        "a lease is asked to be made again under the same name",
+        "return replica if replica.version else replace(replica, unsure=True)",
+        "return replica",
+    )
+    yield _SHARING.bug(
+        "a write of a lease that is gone makes it anew",
+        "            uid=self.uid,\n",
+        "",
+        simulated,
+    )
+    yield _LEASES.bug(
+        "a write does not say which lease it is for",
+        '        metadata["uid"] = lease.uid\n',
+        "",
+    )
+    yield _LEASES.bug(
+        "times are taken that leave no margin",
+        "        if not self.margin > 0:\n",
+        "        if self.margin < -100:\n",
+    )
+    yield _ROUNDS.bug(
+        "a shard is released while it is worked on",
+        "        return not at_work\n",
+        "        return True\n",
+    )
+    yield _ROUNDS.bug(
+        "work of an earlier ownership is forgotten",
+        "        if not owner.idle:\n            self._lingering.append(owner)\n",
+        "",
+    )
+    yield _ROUNDS.bug(
+        "a shard is ours though the answer to its taking was a conflict",
+        "                answer = yield Put(lease)\n"
+        "                if isinstance(answer, Lease):\n"
+        "                    self.replica = sharing.took(self.replica, shard, answer)\n",
+        "                answer = yield Put(lease)\n"
+        "                if True:\n"
+        "                    won = answer if isinstance(answer, Lease) else lease\n"
+        "                    self.replica = sharing.took(self.replica, shard, won)\n",
+        simulated,
+    )
+    yield _ROUNDS.bug(
+        "a replica whose lease was removed goes on",
+        "        if not renewed and self.replica.version and not self._is_among(answer):",
+        "        if False:",
+    )
+    yield _ROUNDS.bug(
+        "what is waited for is what is at work after the round",
+        "if each.shard != shard) | at_work",
+        "if each.shard == -1)",
+    )
+    yield _ASSIGNMENT.bug(
+        "each shard goes to the member that wants it most",
+        "        kept = shards\n",
+        "        kept = []\n",
+    )
+    yield _ASKING.bug(
+        "a 404 of a proxy says that a lease is gone",
+        "if status == 404 and _says_gone(error, path):",
+        "if status == 404:",
+    )
+    yield _ASKING.bug(
+        "another replica's lease is removed whatever it says by now",
+        '"preconditions": conditions}',
+        '"preconditions": {}}',
+    )
+    yield _ASKING.bug(
+        "what the server has refused may be done later",
+        "Failure.REFUSED if status in _REFUSALS else Failure.UNKNOWN",
+        "Failure.UNKNOWN",
+    )
+    yield _MEMBERSHIP.bug(
+        "a with block of a membership does not end it",
+        "    def _sleep(self) -> None:",
+        "    def _end_with_block(self) -> None:\n        pass\n\n    def _sleep(self) -> None:",
+    )
+    yield _MEMBERSHIP.bug(
+        "a replica that ends does not wait for its callback",
+        'will run out", self._group)\n                return\n',
+        'will run out", self._group)\n',
+    )
+    yield _MEMBERSHIP.bug(
+        "a replica sleeps though a shard has come to rest",
+        "lambda: self._is_over() or any(each.idle for each in awaited),",
+        "self._is_over,",
+    )
+    yield _SHARDED.bug(
+        "initial adds of a shard that comes are dropped",
+        "        for handler in self._handlers:\n            made.tell(handler, self._count)\n"
+        "        informer.start()\n",
+        "        informer.start()\n        informer.wait_synced(5)\n"
+        "        for handler in self._handlers:\n"
+        '            handler.options["filter"] = lambda obj: False\n'
+        "            made.tell(handler, self._count)\n",
+    )
+    yield _SHARDED.bug(
+        "a shard that comes back is told nothing",
+        "if owner not in covered and not owner.closed",
+        "if owner not in covered and not owner.closed and not self._generations",
+    )
+    yield _SHARDED.bug(
+        "a callback begins on a shard that is given away",
+        "            if self.removed or not owner.enter():\n",
+        "            owner.enter()\n            if self.removed:\n",
+    )
+    yield _SHARDED.bug(
+        "reads give what is not ours any more",
+        "        return owner is not None and owner.holds()\n\n\nGenerations",
+        "        return owner is not None\n\n\nGenerations",
+    )
+    yield _ELECTION.bug(
+        "the time of the lease is taken from another's clock",
+        "now < candidate.since + (seen.duration or duration)",
+        "now < float(seen.version or 0) + (seen.duration or duration)",
+    )
+    yield _ELECTION.bug(
+        "a lead counts from the answer",
+        "until = asked + candidate.times.renew_deadline",
+        "until = now + candidate.times.renew_deadline",
+    )
+    yield _ELECTION.bug(
+        "a candidate goes on leading what another one has",
+        "        if lease.holder == candidate.identity and lease.term >= last_term:\n",
+        "        if True:\n",
+    )
+    yield _ELECTION.bug(
+        "a lead is given up in another's name",
+        "if seen is None or seen.holder != candidate.identity:",
+        "if seen is None:",
+    )
+    yield _LEADER.bug(
+        "a lead is given up while its callback works",
+        'will run out", self.name)\n                return\n',
+        'will run out", self.name)\n',
+    )
+    yield _LEADER.bug(
+        "a lead whose work has failed is held",
+        "            self._failed = owner\n",
+        "",
+    )
+    yield _LEADER.bug(
+        "a start while the last thread ends is lost",
+        "            self._competes = not self._is_over()\n            return self._competes\n",
+        "            return not self._is_over()\n",
+    )
+    yield _LEADER.bug(
+        "a lead is lost for its callback when a request has been answered",
+        "            self._changed.wait_for(lambda: not owner.holds(), owner.left)\n",
+        "            self._changed.wait_for(lambda: owner.closed)\n",
+    )
+    yield _RECEIVE.bug(
+        "objects of other shards are kept where the server sends all",
+        "        if self._shard is not None and not self._shard.owns(text(head[2])):\n",
+        "        if False:\n",
+    )
+
+
 def _simulated(bugs: Iterable[Bug]) -> Iterable[Bug]:
     """Planted once more, and the simulation alone objects."""
     for bug in bugs:
@@ -964,5 +1362,5 @@ def _simulated(bugs: Iterable[Bug]) -> Iterable[Bug]:
             yield replace(bug, name=name, tests=("simulation/test_simulation.py",))
 
 
-_ONCE = (*_protocol(), *_store(), *_delivery(), *_resources(), *_shown())
+_ONCE = (*_protocol(), *_store(), *_delivery(), *_resources(), *_shown(), *_shared())
 BUGS: Final[tuple[Bug, ...]] = (*_ONCE, *_simulated(_ONCE))

@@ -1,17 +1,22 @@
 """The same faults for this package and its peers: ``python -m tests.real_faults.peers``.
 
-client-go's dynamic informer and the official Python client's Watch stand beside an informer of
-ours, on a real API server. After each fault objects are changed, and it is measured when what each
-of them holds is what the server has; a case is printed as the row of a table. It needs what
-KUBEBUILDER_ASSETS names, Go, and for the first case the right to make a network namespace.
+client-go's dynamic informer, the official Python client's Watch and kube-rs's reflector stand
+beside an informer of ours, on a real API server. After each fault objects are changed, and it is
+measured when what each of them holds is what the server has; a case is printed as the row of a
+table. It needs what KUBEBUILDER_ASSETS names, Go, and for the first case the right to make a
+network namespace; kube-rs is left out where it cannot be built.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
 import threading
 import time
 from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, cast
@@ -20,6 +25,7 @@ from kubernetes import client as official
 from kubernetes import config as official_config
 from kubernetes import watch as official_watch
 
+from benchmarks.peers.installed import MissingError, kube_rs_program
 from dyninformer import open_informer
 from dyninformer.testing import ApiError, ControlPlane
 from dyninformer.types import Object
@@ -134,7 +140,47 @@ class OfficialWatch:
             self._held[name] = version
 
 
-PEERS = (Ours.name, ClientGo.name, OfficialWatch.name)
+class KubeRs:
+    """kube-rs's reflector over its watcher with its default backoff, in a process of its own."""
+
+    name = "kube-rs"
+
+    def __init__(self, kubeconfig: Path, stack: ExitStack, program: Path) -> None:
+        kind = shapes.WIDGETS["spec"]["names"]["kind"]
+        what = (WIDGETS.group, WIDGETS.version, kind, WIDGETS.resource)
+        self._process = subprocess.Popen(
+            [str(program), "hold", *what, "default"],
+            env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self._held: State = {}
+        stack.callback(self._process.wait)
+        stack.callback(self._process.kill)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def held(self) -> State:
+        """What was in its store after its last event."""
+        return self._held
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._held = json.loads(line)
+
+
+@cache
+def kube_rs() -> Path | None:
+    """Its program; None, and a line that says why, where it cannot be had."""
+    try:
+        return kube_rs_program()
+    except MissingError as missing:
+        print(f"{KubeRs.name} is left out: {missing}\n")
+        return None
+
+
+PEERS = (Ours.name, ClientGo.name, OfficialWatch.name, KubeRs.name)
 
 
 class Stage:
@@ -158,6 +204,7 @@ class Stage:
             Ours(kubeconfig, stack, audit),
             ClientGo(kubeconfig, stack),
             OfficialWatch(kubeconfig, stack),
+            *([KubeRs(kubeconfig, stack, program)] if (program := kube_rs()) else []),
         ]
         for each in self.peers:
             until(lambda each=each: each.held() == self.there(), 60, f"{each.name} begins")
@@ -287,8 +334,9 @@ def main() -> None:
     chosen = arguments.parse_args()
     if unknown := set(chosen.cases) - set(names):
         arguments.error(f"there is no case {min(unknown)!r}; there are {', '.join(names)}")
-    print("| case |", " | ".join(PEERS), "|")
-    print("|---|" + "--:|" * len(PEERS), flush=True)
+    shown = [name for name in PEERS if name != KubeRs.name or kube_rs()]
+    print("| case |", " | ".join(shown), "|")
+    print("|---|" + "--:|" * len(shown), flush=True)
     for case in [CASES[names.index(name)] for name in chosen.cases] or CASES:
         with ExitStack() as stack:
             server = stack.enter_context(ControlPlane())
@@ -296,7 +344,7 @@ def main() -> None:
             found = case(server, stack, chosen.patience)
             cells = [
                 f"{found[name]:.1f} s" if name in found else f"not within {chosen.patience:g} s"
-                for name in PEERS
+                for name in shown
             ]
             print(f"| {case.__doc__} |", " | ".join(cells), "|", flush=True)
 

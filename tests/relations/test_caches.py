@@ -150,6 +150,28 @@ def test_s41_an_owner_of_another_uid_is_none(
     assert "(not there any more)" in str(factory.tree(orphan, fetch=True))
 
 
+def test_s41_an_owner_in_another_namespace_is_none(family: Family) -> None:
+    """Both ways, cached or not: it owns nothing there, nor what is in no namespace."""
+    server = family.server
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "top"}
+    reference["uid"] = family.top["metadata"]["uid"]
+    metadata = {"name": "stray", "ownerReferences": [reference]}
+    strays = [
+        server.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, namespace="kube-public"
+        ),
+        server.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata}),
+    ]
+    with DynamicSharedInformerFactory(server.client()) as factory:
+        for resource in ("v1/configmaps", "v1/secrets", "v1/nodes"):
+            factory.for_resource(resource)
+        factory.sync(timeout=30)
+        for fetch in (False, True):
+            assert named(factory.owned_by(family.top, fetch=fetch)) == ["Secret/middle"]
+            assert [factory.owners(each, fetch=fetch) for each in strays] == [[], []]
+            assert "stray" not in str(factory.tree(family.top, fetch=fetch))
+
+
 def test_s41_events_about_an_object(family: Family, factory: DynamicSharedInformerFactory) -> None:
     """Oldest first, from the cache or from the server."""
     with pytest.raises(NotKeptError, match=r"for_resource\('v1/events'\)"):
@@ -168,6 +190,38 @@ def test_s41_events_about_an_object(family: Family, factory: DynamicSharedInform
     ]
     assert factory.events_of(family.low) == factory.events_of(family.low, fetch=True) == []
     assert lists(family.server) == before
+
+
+def test_s41_events_with_microseconds_come_after_their_second(family: Family) -> None:
+    """New events have such times, old ones whole seconds."""
+    about = family.made("ConfigMap", "told-of")
+    metadata = about["metadata"]
+    times = ("2026-01-01T00:00:05.500000Z", "2026-01-01T00:00:05Z", "2026-01-01T00:00:04.900000Z")
+    for number, time in enumerate(times):
+        event = family.event(f"told-{number}", time)
+        event["involvedObject"] |= {"kind": "ConfigMap", "name": metadata["name"]}
+        event["involvedObject"]["uid"] = metadata["uid"]
+        if "." in time:
+            event["eventTime"] = event.pop("lastTimestamp")
+        family.server.create(event)
+    with DynamicSharedInformerFactory(family.server.client()) as factory:
+        found = [each["reason"] for each in factory.events_of(about, fetch=True)]
+    assert found == ["told-2", "told-1", "told-0"]
+
+
+def test_s41_events_about_a_node_are_those_of_its_kubelet_too(family: Family) -> None:
+    """A kubelet gives the node's name for its uid; its events are in the namespace default."""
+    node = family.server.create({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1"}})
+    for uid, reason in ((node["metadata"]["uid"], "ByUid"), ("n1", "ByName"), ("n2", "Other")):
+        event = family.event(f"node-{reason.lower()}", "2026-01-01T00:00:05Z")
+        event["involvedObject"] = {"kind": "Node", "name": "n1", "uid": uid}
+        family.server.create(event | {"reason": reason})
+    with DynamicSharedInformerFactory(family.server.client()) as factory:
+        asked = factory.events_of(node, fetch=True)
+        factory.for_resource("v1/events")
+        factory.sync(timeout=30)
+        for found in (asked, factory.events_of(node)):
+            assert sorted(each["reason"] for each in found) == ["ByName", "ByUid"]
 
 
 def test_s41_a_refusal_is_said(family: Family) -> None:

@@ -15,6 +15,7 @@ from dyninformer.relations.tree import (
     owned_among,
     references,
     rows,
+    tops,
 )
 
 
@@ -68,6 +69,33 @@ def test_a_circle_ends() -> None:
         "  └─Thing/a (shown above)",
     ]
     assert drawn(thing("a", "a"), thing("a", "a")) == ["Thing/a", "└─Thing/a (shown above)"]
+
+
+def test_an_owner_in_a_circle_is_drawn_once() -> None:
+    """What is below an object and above it as well is one node, and what owns that is found."""
+    root, second = thing("a", "b"), thing("b", "a", "top")
+    there = {each["metadata"]["name"]: each for each in (root, second, thing("top"))}
+    node = TreeNode(root)
+    family(node, owned_among([root, second]))
+    (top,) = tops(node, lambda _, owner: TreeNode(there[owner.name]))
+    assert [row[0] for row in rows([top], with_namespace=False)] == [
+        "Thing/top",
+        "└─Thing/b",
+        "  └─Thing/a",
+        "    └─Thing/b (shown above)",
+    ]
+
+
+def test_an_owner_in_another_namespace_owns_nothing() -> None:
+    """A reference is to the same namespace, or to what is in none."""
+
+    def placed(namespace: str, obj: dict[str, Any]) -> dict[str, Any]:
+        obj["metadata"]["namespace"] = namespace
+        return obj
+
+    others = [placed("x", thing("b", "a")), placed("y", thing("c", "a")), thing("d", "a")]
+    assert drawn(placed("x", thing("a")), *others) == ["Thing/a", "└─Thing/b"]
+    assert len(drawn(thing("a"), *others)) == 4
 
 
 def test_a_long_chain_is_no_trouble() -> None:

@@ -51,6 +51,8 @@ class Network:
         self.asked: list[Asked] = []
         self.version_of: Callable[[SimulatedChannel], str] = lambda channel: ""
         """The newest version that the reflector of a channel has."""
+        self.slow = 0.0
+        """So many seconds what is sent is on its way at most, and what follows is sent after it."""
         self._wires: list[Wire] = []
 
     def look_again(self) -> None:
@@ -120,6 +122,9 @@ class Wire:
             except ConnectionError as error:
                 raise BrokenAnswerError(str(error)) from None
             if data:
+                if self._network.slow:
+                    late = chance.uniform(0.0, self._network.slow)
+                    scheduler.block(lambda: self.closed, scheduler.clock.now() + late)
                 self._heard = scheduler.clock.now()
             while data and not self.closed:
                 whole = len(data)

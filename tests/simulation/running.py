@@ -43,20 +43,26 @@ class Run:
 def run(seed: int, steps: Steps = ALL) -> Run:
     """One life of a world, with these of its steps."""
     world, error = World(seed), None
-    with _quiet(), simulated(world.scheduler, seed):
-        try:
-            world.begin()
+    try:
+        with life(world):
             for number in steps:
                 world.step(number)
+    except Exception as raised:  # noqa: BLE001 - whatever it raises is what was looked for
+        error = raised
+    return Run(seed, steps, tuple(world.said), world.scheduler.digest, error)
+
+
+@contextmanager
+def life(world: World) -> Iterator[None]:
+    """From its beginning to where nothing happens any more, what one does within it included."""
+    with quiet(), simulated(world.scheduler, world.seed):
+        try:
+            world.begin()
+            yield
             world.settle()
             world.finish()
-        except BaseException as raised:
-            if not isinstance(raised, Exception):
-                raise
-            error = raised
         finally:
             world.end()
-    return Run(seed, steps, tuple(world.said), world.scheduler.digest, error)
 
 
 def shrunk(failed: Run, again: Callable[[int, Steps], Run] = run) -> Run:
@@ -80,7 +86,7 @@ def shrunk(failed: Run, again: Callable[[int, Steps], Run] = run) -> Run:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No collection in the midst of it, whose moment no seed decides, and no warnings of reads.
 
     And nobody hears what is logged but the world: whoever keeps a record with its error, as pytest

@@ -65,11 +65,14 @@ class Task:
     """A thread, as the scheduler knows it. ``ready`` is None for one that can go on."""
 
     __slots__ = (
-        "fuse", "greenlet", "interrupted_at", "is_main", "name", "ready", "thread", "until",
+        "fuse", "greenlet", "interrupted_at", "is_main", "name", "number", "ready", "thread",
+        "until",
     )  # fmt: skip
 
-    def __init__(self, name: str, thread: threading.Thread, runs: greenlet) -> None:
+    def __init__(self, name: str, number: int, thread: threading.Thread, runs: greenlet) -> None:
         self.name = name
+        self.number = number
+        """The so many-th of its scheduler."""
         self.thread = thread
         """What its code is told that it runs on."""
         self.greenlet = runs
@@ -104,8 +107,10 @@ class Scheduler:
         self._random = Random(f"{seed} switches")
         self._switching = switching
         self.traced = tuple(traced)
-        self._main = self.current = Task("user", threading.current_thread(), getcurrent())
+        self._is_traced = dict[str, bool]()  # of the files that were met
+        self._main = self.current = Task("user", 0, threading.current_thread(), getcurrent())
         self._tasks = [self._main]
+        self._begun = 1  # tasks
         self._turns_now = self._points_now = 0
         self._stuck = ""
         self._over = self._ended = False
@@ -208,7 +213,8 @@ class Scheduler:
                 self.failures.append(error)
             self._leave(task)
 
-        task = Task(name, thread, greenlet(run, parent=self._main.greenlet))
+        task = Task(name, self._begun, thread, greenlet(run, parent=self._main.greenlet))
+        self._begun += 1
         self._tasks.append(task)
         return task
 
@@ -264,7 +270,7 @@ class Scheduler:
                 or task.ready()
             ]
             if able:
-                return self._turn(able)
+                return self._turn(able, now)
             if now - self._began > _LONGEST:
                 self._stuck = f"no end of it: all that is left are {', '.join(self.alive)}"
                 return self._main
@@ -280,17 +286,16 @@ class Scheduler:
             self._turns_now = self._points_now = 0
             self.run_due()
 
-    def _turn(self, able: list[Task]) -> Task:
+    def _turn(self, able: list[Task], now: float) -> Task:
         self.turns += 1
         self._turns_now += 1
         if self._turns_now > _MOST_TURNS:
             self._stuck = f"no end of it: {', '.join(map(self._shown, able))}"
             return self._main
-        if self.victim and len(able) > 1 and self._random.random() < 0.98:
+        if len(able) > 1 and self.victim and self._random.random() < 0.98:
             able = [task for task in able if self.victim not in task.name] or able
         chosen = able[0] if len(able) == 1 else self._random.choice(able)
-        told = f"{chosen.name} {self.clock.now() - self._began:.6f}"
-        self.digest = zlib.crc32(told.encode(), self.digest)
+        self.digest = hash((self.digest, chosen.number, now - self._began))
         return chosen
 
     def _shown(self, task: Task) -> str:
@@ -313,7 +318,11 @@ class Scheduler:
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> Trace | None:
         del event, argument
-        return self._line if frame.f_code.co_filename.endswith(self.traced) else None
+        file = frame.f_code.co_filename
+        traced = self._is_traced.get(file)
+        if traced is None:
+            traced = self._is_traced[file] = file.endswith(self.traced)
+        return self._line if traced else None
 
     def _line(self, frame: FrameType, event: str, argument: object) -> Trace:
         del frame, argument

@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from random import Random
 
 import pytest
 
-from tests.simulation.running import ALL, Run, Steps, run, shrunk
+from tests.simulation.running import ALL, Run, Steps, life, run, shrunk
+from tests.simulation.world import World
 
 _BLOCK = 25
 
@@ -57,16 +59,29 @@ _AHEAD: Steps = (1, 10, 12, 15, 16, 17, 18, 19)
     ("seed", "steps"),
     [
         pytest.param(1238, ALL, id="a schema's change that goes unseen"),
-        pytest.param(1871, ALL, id="an audit beside a watch that comes to where it was"),
+        pytest.param(67, ALL, id="an audit beside a watch that comes to where it was"),
         pytest.param(102599, ALL, id="a bookmark ahead"),
         pytest.param(102599, _AHEAD, id="a bookmark ahead, at the version of a compaction"),
         pytest.param(100637, ALL, id="a handler interrupted when it had begun to hear"),
         pytest.param(102646, ALL, id="an interrupt in a finalizer"),
+        pytest.param(100346, ALL, id="a watch that ends as it is looked at"),
     ],
 )
 def test_what_once_failed_does_not_fail_again(seed: int, steps: Steps) -> None:
     """Of the package, or of the simulation."""
     assert run(seed, steps).error is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_crd_that_goes_while_nobody_can_look_takes_its_objects(seed: int) -> None:
+    """A burial comes in few seeds, and unseen in half of those."""
+    world = World(seed)
+    with life(world):
+        world.pass_time(120)
+        world.write(Random(1))
+        world.pass_time(120)
+        assert world.lister.keys()
+        world.bury_crd(Random(1), unseen=True)
 
 
 @pytest.mark.soak

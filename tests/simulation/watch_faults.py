@@ -122,18 +122,28 @@ class OldEvents(Fault):
 
 @dataclass(frozen=True, slots=True)
 class Listener(Fault):
-    """Not a fault: remembers what streams brought, for `OldEvents`."""
+    """Not a fault: remembers what streams brought, for `OldEvents`.
+
+    Except where it loses what happens: also of streams that are open, and not of what is listed.
+    """
 
     seen: deque[bytes]
+    loses: Callable[[], bool]
 
     def after(self, intervention: Intervention) -> None:
         """Of every stream."""
-        intervention.edit(self._edit)
+        live = bool(_of(intervention, "resourceVersion"))
 
-    def _edit(self, line: bytes) -> Iterable[Step]:
-        if line.startswith(_CHANGES) and line.endswith(b"}\n"):
-            self.seen.append(line)
-        return (line,)
+        def edit(line: bytes) -> Iterable[Step]:
+            nonlocal live
+            if line.startswith(_CHANGES) and line.endswith(b"}\n"):
+                if live and self.loses():
+                    return ()
+                self.seen.append(line)
+            live = live or b"initial-events-end" in line
+            return (line,)
+
+        intervention.edit(edit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Final, TypeAlias
 
@@ -18,6 +19,7 @@ from dyninformer import (
     DynInformerError,
     GroupVersionResource,
     SharedIndexInformer,
+    StaleCacheError,
 )
 from dyninformer.store.indexes import as_function
 from dyninformer.testing import ApiError, InProcessServer, ReadSettings
@@ -45,8 +47,9 @@ from dyninformer.testing.messages import Request
 from dyninformer.types import Object
 from dyninformer.watching import protocol
 from dyninformer.watching.backoff import ALLOWANCE, PERIOD
+from dyninformer.watching.freshness import ON_THE_WAY
 from dyninformer.watching.reflector import Reflector
-from dyninformer.watching.status import InformerState
+from dyninformer.watching.status import InformerState, InformerStatus
 from tests.conformance.shapes import crd, of_object
 from tests.simulation import following, interrupting
 from tests.simulation.following import Following
@@ -75,6 +78,8 @@ _SELECTED = "color=red"
 _ANCHOR = "anchor"
 _MOST = (0, 2, 0, 10, 1)  # so many events wait for a handler, by its number; 0 is no bound
 """An object that is there from the beginning, and is never written to."""
+_OWN_WRITES = 4
+_SEE_OWN_WRITES, _LOSE_THE_LAST = 0.1, 0.3  # so often each is done in the end
 _PAUSES = (0.0, 0.01, 0.3, 2.0, 10.0, 70.0, 240.0)
 _TRACED = (
     "delivery/dispatch.py",
@@ -136,7 +141,7 @@ class World:
         if self.sees_crds and chance.random() < 0.3:
             late = Delay(chance.choice((0.3, 20.0)))
             self.server.faults.add(late, resource="customresourcedefinitions", times=1)
-        self.may_go_back = self.lossy = False
+        self.may_go_back = self.lossy = self.losing = False
         self.anchored = True
         """The anchors have been there all the time."""
         self.selector = chance.choice(("", "", _SELECTED))
@@ -446,10 +451,17 @@ class World:
         self._delete_crd()
         self.after(chance.choice((0.0, 0.1, 2, 40, 400)), self._install_crd, chance)
 
-    def bury_crd(self, chance: Random) -> None:
-        """Delete it and, with nothing else going wrong, see the cache emptied and filled again."""
+    def bury_crd(self, chance: Random, *, unseen: bool = False) -> None:
+        """Delete it and, with nothing else going wrong, see the cache emptied and filled again.
+
+        In one case of two, or ``unseen``, it goes, with its objects, while nobody can look: no
+        event says so.
+        """
         self._mend()
         self._later += 1
+        if chance.random() < 0.5 or unseen:
+            self.server.faults.add(Refuse(), seconds=chance.uniform(1, 20))
+            self.restart(chance)
         self._delete_crd()
         self.pass_time(400)
         assert self.lister.keys() == [], "the CRD has gone, and its objects have not"
@@ -478,7 +490,8 @@ class World:
 
     def _mend(self) -> None:
         self.server.faults.clear()
-        self.server.faults.add(Listener(self.seen), verb="watch", resource="widgets")
+        listener = Listener(self.seen, lambda: self.losing)
+        self.server.faults.add(listener, verb="watch", resource="widgets")
         if not self.sees_crds:
             self._forbid_crds()
 
@@ -627,12 +640,68 @@ class World:
             return
         if not self._is_honest() or self._warms_up():
             return  # meanwhile
+        self._check_fresh(informer, revision, before)
+
+    def _check_fresh(
+        self, informer: SharedIndexInformer, revision: int, before: dict[str, int]
+    ) -> None:
+        """It has all that was there at that revision, or what came after it."""
         held, now = _versions(_by_key(informer.store.list())), _versions(self._served())
         for key, version in before.items():
             assert held.get(key, version) >= version, f"{key} is called fresh, and is older"
             assert key in held or now.get(key) != version, f"{key} is missing in what is fresh"
         for key in held.keys() - before.keys():
             assert held[key] > revision, f"{key} was gone before, and is called fresh"
+
+    def see_own_writes(self, chance: Random) -> None:
+        """Several write at a time, and each finds what it wrote in a cache that is fresh (S35).
+
+        On a slow network: when one asks, what was written before is on its way, in several parts.
+        """
+        informer = self.informer
+        # What is written while a part is on its way has less than twice as long to go.
+        self.network.slow = chance.choice((0.05, 0.4, 0.45 * ON_THE_WAY))
+
+        def writes(name: str, mine: Random) -> None:
+            for _ in range(_OWN_WRITES):
+                self.scheduler.sleep(mine.choice((0.0, 0.1, 1.0)) * mine.random())
+                self.write(mine)
+                revision, before = self._revision(), _versions(self._served())
+                self.scheduler.sleep(0.0)  # what others ask in this moment may have missed it
+                with suppress(StaleCacheError):
+                    informer.wait_fresh(timeout=20)
+                    self._check_fresh(informer, revision, before)
+            writing.remove(name)
+
+        self.say(f"all see what they write, on a network that takes {self.network.slow} s")
+        writing = [f"writer {self.number()}" for _ in range(chance.choice((1, 2, 4)))]
+        for name in list(writing):
+            self.scheduler.spawn(name, partial(writes, name, Random(chance.random())))
+        latest = self.scheduler.clock.now() + _OWN_WRITES * 22
+        self.scheduler.block(lambda: not writing, latest)
+        self.network.slow = 0.0
+        self.pass_time(5)
+        assert not writing, f"{writing} wait without end"
+
+    def lose_the_last(self, chance: Random) -> None:
+        """The last changes of all are lost, and an audit puts them right before anything follows.
+
+        Now and then a bookmark does, from behind them.
+        """
+        self.losing = True
+        while not self._differs():
+            self.write(chance)
+        self.pass_time(chance.choice((0.0, 0.0, 3.0)))
+        report = self.informer.audit(timeout=300)
+        self.say(f"an audit finds {report}")
+        assert not report.unresolved, f"the audit leaves {report.unresolved}"
+        assert not self._differs(), f"after the audit {self._differs()} are not as they should be"
+        self.losing = False
+        self.pass_time(10)
+
+    def _differs(self) -> list[str]:
+        """What is not held as the cluster has it."""
+        return _differing(_by_key(self.lister.list()), self._served())
 
     def _is_honest(self) -> bool:
         """No server has said what is not so, or kept what it should have said."""
@@ -792,12 +861,10 @@ class World:
 
     def check(self) -> None:
         """The cache is the cluster, and so is what each handler and stream was told."""
-        self._catch_up()
-        status = self.informer.status()
+        status = self._catch_up()
         assert status.state is InformerState.WATCHING, f"not watching in the end: {status}"
         expected = self._served()
-        cached = _by_key(self.lister.list())
-        wrong = _differing(cached, expected)
+        wrong = self._differs()
         assert not wrong, f"the cache is not the cluster: {wrong}"
         for each in (*self.handlers, *self.streams):
             wrong = _differing(each.held, expected)
@@ -816,13 +883,19 @@ class World:
         self._check_indexes(expected)
         self._check_requests()
 
-    def _catch_up(self) -> None:
-        """Let those that take their time hear all that was told, and a look at the server end."""
+    def _catch_up(self) -> InformerStatus:
+        """Let those that take their time hear all that was told, and a look at the server end.
+
+        Gives how it stands then. A moment later a watch may have come to its end, and another look
+        at the server may have begun.
+        """
         for _ in range(100):
-            if not self._backlog() and self.informer.status().state is InformerState.WATCHING:
+            status = self.informer.status()
+            if status.state is InformerState.WATCHING and not self._backlog():
                 break
             self.pass_time(7)
         self.look()
+        return status
 
     def _backlog(self) -> int:
         behind = sum(each.backlog() for each in (*self.handlers, *self.streams))
@@ -913,10 +986,18 @@ class World:
         self.pass_time(900)
 
     def finish(self) -> None:
-        """It stays so; and all of it ends."""
+        """It stays so; what is asked for then is so; and all of it ends."""
         self.check()
         self.pass_time(200)
         self.check()
+        for act, often in (
+            (self.see_own_writes, _SEE_OWN_WRITES),
+            (self.lose_the_last, _LOSE_THE_LAST),
+        ):
+            chance = Random(f"{self.seed} {act.__name__}")
+            if chance.random() < often:
+                act(chance)
+                self.check()
         self._shut_down(Random(f"{self.seed} shutdown"))
         self.scheduler.sleep(130)  # the longest of the waits that were begun
         alive = self.scheduler.alive

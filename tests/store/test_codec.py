@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
+from functools import lru_cache
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from dyninformer.store.codec import NO_STAMP, SAMPLE_SIZE, Codec, Identity, follows
+from dyninformer.store.codec import NO_STAMP, SAMPLE_SIZE, Codec, Entry, Identity, follows
 from dyninformer.store.indexes import IndexFunctions
 from tests.store.objects import widget
 
@@ -26,6 +29,31 @@ def a_trained_codec() -> Codec:
     codec = Codec()
     codec.learn(lambda: [codec.pack(data) for data in texts(SAMPLE_SIZE)])
     return codec
+
+
+WAYS: Final = 7
+
+
+@lru_cache
+def packed_in_all_ways() -> tuple[Codec, list[tuple[Entry, bytes]]]:
+    """A codec with two dictionaries; an entry for each way to keep an object, and its JSON."""
+    codec = a_trained_codec()
+    first, second, third = texts(3)
+    older = codec.pack(first, stamp=bytes(range(16)))
+    other = "what the objects that came later have in common " * 9
+    assert codec.improve([widget(f"o{at}", at, text=other) for at in range(300)], 3000, 500.0)
+    large = b'{"a":"' + b"much " * 4000 + b'"}'
+    ways = [
+        (codec.pack(second), second),
+        (older, first),
+        (third, third),
+        (Codec().pack(large), large),
+        (codec.pack(second, Identity("u", "1")), second),
+        (b'{"n":1e999}', b'{"n":1e999}'),
+        (codec.pack(first, Identity("u", "2"), bytes(range(16))), first),
+    ]
+    assert len({entry[:6] for entry, _ in ways}) == len(ways) == WAYS
+    return codec, ways
 
 
 def test_before_there_is_a_dictionary_entries_are_plain_json() -> None:
@@ -144,6 +172,18 @@ def test_values_that_msgspec_refuses_are_read_all_the_same(number: str, value: A
     """As the standard library reads them."""
     codec = Codec()
     assert codec.decode(codec.pack(b'{"n":' + number.encode() + b"}")) == {"n": value}
+
+
+@given(st.lists(st.integers(0, WAYS - 1), max_size=200))
+@example([0] * 150)
+@example([0] * 63 + [1] + [0] * 64 + [2])
+@example([5] * 65)
+def test_many_are_read_as_each_alone(chosen: list[int]) -> None:
+    """However each of them is packed, and whatever its neighbours are."""
+    codec, ways = packed_in_all_ways()
+    entries = [ways[way][0] for way in chosen]
+    assert codec.plain_all(entries) == [ways[way][1] for way in chosen]
+    assert codec.decode_all(entries) == [codec.decode(entry) for entry in entries]
 
 
 def test_a_reader_deep_in_its_stack_reads_a_deep_object() -> None:

@@ -207,7 +207,9 @@ def test_an_entry_that_is_written_while_it_is_compressed_stays_as_it_was_written
     text = "what all of them have in common " * 20
     names = ("kept", "changed", "gone")
     add(store, *(widget(name, 1, "two", text=text) for name in names))
-    with gate.held_up(lambda: store.learn(lambda: [data for _, data in store.view().items()])):
+    with gate.held_up(
+        lambda: store.repacking.learn(lambda: [data for _, data in store.view().items()])
+    ):
         add(store, widget("changed", 2, "two", text="new"))
         delete(store, widget("gone", 3, "two"))
     assert held(store, "two/changed")["spec"] == {"text": "new"}

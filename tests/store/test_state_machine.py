@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import msgspec
@@ -247,6 +250,54 @@ class CompressedStoreMachine(StoreMachine):
         return codec
 
 
+class MovingStoreMachine(CompressedStoreMachine):
+    """The same, while dictionaries follow one another, and entries are moved step by step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.later: deque[Callable[[], None]] = deque()
+        self.store.repacking.call_later = lambda _, act: self.later.append(act)
+        self.kept: list[tuple[bytes, Object]] = []
+
+    @rule(number=st.integers(0, 9))
+    def other_objects(self, number: int) -> None:
+        """The sample is of objects that the dictionary of now knows nothing of."""
+        words = Random(number)
+        text = " ".join(f"{words.getrandbits(48):x}" for _ in range(60))
+        sample = [widget(f"n{at}", at, "one", "uid-1", text=text, n=at) for at in range(300)]
+        before = self.store.codec.dictionary
+        better = self.store.codec.improve(sample, 3000, float(len(sample[0])))
+        assert better >= (self.store.codec.dictionary > before)
+
+    @rule()
+    def move(self) -> None:
+        """All that is held is to be packed with the newest."""
+        self.store.repacking.move()
+
+    @precondition(lambda self: self.later)
+    @rule()
+    def go_on(self) -> None:
+        """The other thread does what it has to do next."""
+        self.later.popleft()()
+
+    @rule()
+    def keep(self) -> None:
+        """Somebody keeps an entry, for ever."""
+        decode = self.store.codec.decode
+        self.kept += [(entry, decode(entry)) for _, entry in self.store.first(1).items()]
+
+    @invariant()
+    def what_was_kept_can_be_read(self) -> None:
+        """Whatever dictionary it needs."""
+        for entry, obj in self.kept:
+            assert self.store.codec.decode(entry) == obj
+
+    @invariant()
+    def the_bytes_held_are_known(self) -> None:
+        """To the byte."""
+        assert self.store.entries.size == sum(len(entry) for _, entry in self.store.view().items())
+
+
 def version(obj: Object) -> int:
     """An object's version as a number."""
     return int(obj["metadata"]["resourceVersion"])
@@ -256,3 +307,5 @@ TestStoreMachine = StoreMachine.TestCase
 TestStoreMachine.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestCompressedStoreMachine = CompressedStoreMachine.TestCase
 TestCompressedStoreMachine.settings = TestStoreMachine.settings
+TestMovingStoreMachine = MovingStoreMachine.TestCase
+TestMovingStoreMachine.settings = settings(TestStoreMachine.settings, max_examples=50)

@@ -11,6 +11,8 @@ import pytest
 
 from dyninformer.errors import OptionsConflictError, UnknownIndexError
 from dyninformer.options import DROP, Drop
+from dyninformer.shard import Shard
+from dyninformer.store.codec import Codec
 from dyninformer.store.decide import Deltas, WatchEvent
 from dyninformer.store.receive import UnusableObjectError
 from dyninformer.store.store import Store
@@ -161,6 +163,23 @@ def test_s17_what_a_transform_drops_is_not_held_and_a_held_one_is_deleted() -> N
     assert told.kinds() == [("ADDED", "ns/b"), ("DELETED", "ns/b")]
 
 
+@pytest.mark.parametrize("why", ["dropped", "of another shard"])
+def test_s17_s49_another_object_of_a_held_key_that_is_not_kept_ends_the_held_one(why: str) -> None:
+    """Its own end was missed, and nobody would tell it later; an older one ends nothing."""
+    shard = Shard(0, 2) if why == "of another shard" else None
+    theirs = next(uid for uid in map(str, range(99)) if not Shard(0, 2).owns(uid))
+    ours = next(uid for uid in map(str, range(99)) if Shard(0, 2).owns(uid))
+
+    def mine(obj: Object) -> Object | Drop:
+        return obj if obj["metadata"]["uid"] == ours else DROP
+
+    store, told = a_store(shard=shard, transform=None if shard else mine)
+    add(store, widget("a", 2, uid=ours), widget("a", 1, uid=theirs), widget("a", 3, uid=theirs))
+    assert told.kinds() == [("ADDED", "ns/a"), ("DELETED", "ns/a")]
+    assert told.changes[1].final_state_unknown
+    assert len(store) == 0
+
+
 @pytest.mark.parametrize("answer", [None, "text", []])
 def test_s17_a_transform_that_returns_no_object_counts_as_raising(answer: object) -> None:
     """What came says what is wanted, and whose object it was; the store does, too."""
@@ -206,6 +225,17 @@ def test_s17_what_the_transform_fails_on_stays_as_it_was_held(how: str) -> None:
     store.apply([("DELETED", store.receive(widget("new", 6, n=-1), deleted=True))])
     assert (store.untransformed.count, store.untransformed.first) == (0, "")
     assert told.kinds() == [("UPDATED", "ns/a")]
+
+
+def test_s17_what_failed_and_then_did_not_in_the_same_list_is_no_longer_reported() -> None:
+    """A streaming list brings an object anew when it changes meanwhile."""
+    store, _ = a_store(transform=picky, codec=Codec(compress=False))
+    relist = store.relist()
+    relist.add([store.receive(widget("a", 1, n=-1)), store.receive(widget("b", 2, n=-1))])
+    relist.add([store.receive(widget("a", 3, n=1))])
+    relist.swap(first=True)
+    assert [*store.keys()] == ["ns/a"]
+    assert (store.untransformed.count, "ns/b" in store.untransformed.first) == (1, True)
 
 
 @pytest.mark.parametrize("how", ["event", "relist"])
@@ -568,7 +598,8 @@ def test_how_many_bytes_are_held_is_known_after_every_change() -> None:
     store, _ = a_store()
 
     def check() -> None:
-        assert store.held_bytes == sum(len(entry) for _, entry in store.view().items())
+        entries = sum(len(entry) for _, entry in store.view().items())
+        assert store.held_bytes == entries + store.codec.memory
 
     add(store, widget("a", 1), widget("b", 2, text="x" * 100))
     check()
@@ -581,4 +612,4 @@ def test_how_many_bytes_are_held_is_known_after_every_change() -> None:
     relist(store, widget("b", 6))
     check()
     store.clear()
-    assert store.held_bytes == 0
+    assert store.held_bytes == store.codec.memory > 0

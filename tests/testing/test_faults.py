@@ -159,7 +159,7 @@ def test_a_black_hole_takes_requests_and_says_nothing(
 def test_a_watch_falls_silent(server: ApiServer, connect: Callable[..., Client]) -> None:
     """After some lines nothing comes, whatever happens."""
     server.faults.add(BlackHole(after_lines=3), verb="watch")
-    answer = connect(server, timeout=0.2).watch()
+    answer = connect(server, timeout=1).watch()
     server.create(widget("late"))
     lines, error = read_lines(answer)
     assert len(lines) == 4

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dyninformer.errors import AuditError
+from dyninformer.options import DROP
 from dyninformer.store.store import Store
 from dyninformer.threads import Bell, Deadline
 from dyninformer.types import Names
@@ -21,6 +22,7 @@ from dyninformer.watching.states import Scope
 from tests.conformance.wire import until
 from tests.watching.talk import WIDGETS
 
+PATIENCE = 10.0
 JSON = {"Content-Type": "application/json"}
 Versions = dict[str, str]
 
@@ -53,8 +55,31 @@ class Answered:
         """All of it."""
         return self._body
 
+    def allow_silence(self, seconds: float) -> None:
+        """It is all there."""
+
     def close(self) -> None:
         """Nothing is open."""
+
+
+class Dripping(Answered):
+    """An answer that comes a byte at a time, and has no end for much longer than it may take."""
+
+    def __init__(self) -> None:
+        super().__init__(200, {})
+        self.allowed: list[float] = []
+
+    def chunks(self) -> Generator[bytes, None, None]:
+        """White space."""
+        yield b'{"kind":"WidgetList","metadata":{"resourceVersion":"20"},"items":['
+        much_later = Deadline(PATIENCE)
+        while not much_later.over:
+            yield b" "
+        raise AssertionError("somebody still reads")
+
+    def allow_silence(self, seconds: float) -> None:
+        """Note it."""
+        self.allowed.append(seconds)
 
 
 class Server:
@@ -109,7 +134,7 @@ class Watched:
         self.scope = Scope(gvr=WIDGETS)
         self.version = version
         self.repairs: list[Repair] = []
-        self.takes_repairs = True
+        self.takes = True
         self.bell = Bell()
 
     def hold(self, name: str, version: str) -> None:
@@ -117,10 +142,14 @@ class Watched:
         received = self.store.receive(json.dumps(metadata(name, version)).encode())
         self.store.apply([("MODIFIED", received)])
 
+    def takes_repairs(self) -> bool:
+        """Those by name."""
+        return self.takes
+
     def repair(self, repair: Repair) -> None:
         """It is put right at once, or not at all."""
         self.repairs.append(repair)
-        if self.takes_repairs:
+        if self.takes:
             repair.settled.update(repair.keys)
         repair.version = self.version
         repair.over = True
@@ -143,11 +172,11 @@ class Watched:
 def test_what_is_different_is_put_right_when_that_can_be_done() -> None:
     """A watch that follows a failure, say, has to come to where it was before."""
     watched = Watched({"a": "5"})
-    watched.takes_repairs = False
+    watched.takes = False
 
     def can() -> None:
         until(lambda: watched.bell._sleepers)
-        watched.takes_repairs = True
+        watched.takes = True
         watched.bell.ring()
 
     with ThreadPoolExecutor() as pool:
@@ -155,7 +184,16 @@ def test_what_is_different_is_put_right_when_that_can_be_done() -> None:
         audit = watched.audit(Server({"a": "7"}, {"a": "7"}), timeout=30)
         done.result()
     assert [repair.keys for repair in watched.repairs] == [("d/a",)]
+    assert not watched.repairs[0].by_list
     assert audit.different == {}
+
+
+def test_where_what_is_awaited_does_not_come_the_collection_is_read_anew() -> None:
+    """A server that sends no bookmarks, say, and on which nothing happens."""
+    watched = Watched({"a": "5"})
+    watched.takes = False
+    watched.audit(Server({"a": "7"}, {"a": "7"}), timeout=0.2)
+    assert [repair.by_list for repair in watched.repairs] == [True]
 
 
 def test_what_the_watch_cache_has_lost_is_found_in_etcd() -> None:
@@ -245,6 +283,27 @@ def test_credentials_that_are_refused_are_read_anew() -> None:
     server.refused = [401, 401]
     with pytest.raises(AuditError, match="the credentials were refused"):
         Watched({"a": "5"}).audit(server)
+
+
+@pytest.mark.parametrize("metadata_only", [True, False])
+def test_a_transform_sees_what_it_always_sees(metadata_only: bool) -> None:
+    """Whole objects are asked for where the informer asks for them, and nowhere else."""
+    watched, server = Watched({}), Server({"a": "5"}, {"a": "5"})
+    watched.store = Store(WIDGETS, transform=lambda _: DROP, metadata_only=metadata_only)
+    watched.scope = Scope(gvr=WIDGETS, metadata_only=metadata_only)
+    assert watched.audit(server).different == {}
+    asked = server.asked[0].headers["Accept"]
+    assert ("PartialObjectMetadataList" in asked) == metadata_only
+
+
+def test_an_answer_that_comes_slowly_is_not_read_for_longer_than_the_timeout() -> None:
+    """However often a byte of it comes, and no silence within it may take longer either."""
+    answer = Dripping()
+    server = Server({}, {})
+    server.list = lambda request: answer  # type: ignore[method-assign]
+    with pytest.raises(AuditError, match="the time is over"):
+        Watched({"a": "1"}).audit(server, timeout=0.1)
+    assert all(seconds <= 0.1 for seconds in answer.allowed)
 
 
 def test_an_item_whose_key_cannot_be_read_lets_nothing_be_deleted() -> None:

@@ -12,6 +12,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ from dyninformer.testing.faults import (
     SlowDrip,
     Truncate,
 )
+from dyninformer.threads import since_boot
+from dyninformer.watching import config
 from dyninformer.watching import sockets as module
 from dyninformer.watching.client import Source
 from dyninformer.watching.requests import BrokenAnswerError, Request, SilentError
@@ -282,18 +285,20 @@ def test_silence_before_an_answer_is_told(server: ApiServer, make: Make) -> None
 def test_silence_in_an_answer_is_told(server: ApiServer, make: Make) -> None:
     """What came before it has been handed out."""
     source = make(server.client())
-    pieces = source.watch(Request(MAPS, [("watch", "1")], deadline=0.2)).chunks()
+    pieces = source.watch(Request(MAPS, [("watch", "1")], deadline=1)).chunks()
     assert b'"name":"a"' in next(pieces)
-    with pytest.raises(SilentError, match=r"nothing for 0.2 s in the middle"):
+    with pytest.raises(SilentError, match=r"nothing for 1 s in the middle"):
         next(pieces)
 
 
 def test_the_deadline_is_silence_and_not_duration(server: ApiServer, make: Make) -> None:
     """An answer that drips for longer is read to its end."""
     source = make(server.client())
-    with server.faults.add(SlowDrip(size=20, seconds=0.02)):
-        reply = source.list(Request(MAPS, deadline=0.25))
+    with server.faults.add(SlowDrip(size=50, seconds=0.2)):
+        began = time.monotonic()
+        reply = source.list(Request(MAPS, deadline=1))
         assert names(whole(reply)) == ["a"]
+        assert time.monotonic() - began > 1
 
 
 @pytest.mark.parametrize("fault", [Truncate(), Reset(after_bytes=50)])
@@ -318,6 +323,47 @@ def test_one_connection_serves_one_request_after_the_other(secure: ApiServer, ma
         assert names(whole(source.list(LIST))) == ["a"]
         assert source.list(Request("/nope")).body()
     assert open_sockets() == sockets + 2  # ours and the server's end of it
+
+
+def test_a_kept_connection_serves_those_that_ask_for_it_and_no_others(
+    server: ApiServer, make: Make
+) -> None:
+    """Be it the only one that lies idle; anew it is another one, which is kept from then on."""
+    source = make(server.client())
+    kept = replace(LIST, kept=True)
+
+    def port(request: Request) -> int:
+        reply = source.list(request)
+        wire = reply._call._wire
+        assert wire is not None
+        assert wire._socket is not None
+        found: int = wire._socket.getsockname()[1]
+        whole(reply)
+        return found
+
+    first, other = port(kept), port(LIST)
+    assert other != first
+    assert [port(kept), port(LIST)] == [first, other]
+    renewed = port(replace(kept, anew=True))
+    assert renewed not in (first, other)
+    assert [port(kept), port(LIST)] == [renewed, other]
+
+
+def test_silence_tells_whether_the_connection_had_answered_before(
+    server: ApiServer, make: Make
+) -> None:
+    """A new one may be silent because the server is slow."""
+    source = make(server.client())
+    quick = replace(LIST, deadline=0.1, kept=True)
+    with server.faults.add(BlackHole()):
+        with pytest.raises(SilentError) as silent:
+            source.list(quick)
+        assert not silent.value.reused
+    whole(source.list(replace(quick, deadline=60)))
+    with server.faults.add(BlackHole()):
+        with pytest.raises(SilentError) as silent:
+            source.list(quick)
+        assert silent.value.reused
 
 
 def test_a_connection_that_went_stale_is_no_failure(server: ApiServer, make: Make) -> None:
@@ -606,6 +652,57 @@ def test_a_plugin_whose_tokens_expire_is_never_run_beside_itself(
     assert len(mine.runs) > 2
     assert "!" not in mine.runs
     source.writes_client.client.close()
+
+
+def test_requests_that_follow_each_other_at_once_look_at_credentials_once(
+    secure: ApiServer,
+    make: Make,
+    tmp_path: Path,
+    plugin: Callable[..., Plugin],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seconds later they are looked at again."""
+    mine = plugin(PAST)
+    mine.gives(secure.token)
+    source = make(kubeconfig=settings(secure, mine.user, tmp_path))
+    for _ in range(3):
+        whole(source.list(LIST))
+    assert mine.runs == ".."  # when they were read, and by the first request
+    monkeypatch.setattr(config, "since_boot", lambda: since_boot() + 10)
+    whole(source.list(LIST))
+    assert mine.runs == "..."
+
+
+def test_a_write_takes_no_refresh_of_what_is_read_with_for_its_own(
+    secure: ApiServer,
+    make: Make,
+    tmp_path: Path,
+    plugin: Callable[..., Plugin],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that comes while the other is under way has its own token renewed after that."""
+    mine = plugin(PAST)
+    mine.gives("gone")
+    source = make(kubeconfig=settings(secure, mine.user, tmp_path))
+    writes, refreshes = source.writes_client, list[str]()
+    mine.gives(secure.token)
+    mine.hang.touch()
+    run: Callable[..., Any] = source._credentials.run
+
+    def noted(name: str, *rest: Any, **options: Any) -> Any:
+        refreshes.append(name)
+        return run(name, *rest, **options)
+
+    monkeypatch.setattr(source._credentials, "run", noted)
+    read = Background(lambda: whole(source.list(LIST)))
+    eventually(lambda: mine.runs == "..")
+    write = Background(lambda: writes.request("get", MAPS))
+    eventually(lambda: len(refreshes) == 2)
+    mine.hang.unlink()
+    for task in (read, write):
+        task.join(30)
+        assert task.error is None
+    writes.client.close()
 
 
 def test_s34_a_plugin_that_hangs_holds_nobody_up(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -78,6 +80,27 @@ def test_where_it_was_looked_for_is_told(nowhere: pytest.MonkeyPatch, tmp_path: 
         Source(kubeconfig="/nowhere/c")
     with pytest.raises(ConfigError, match="context 'prod'"):
         Source(context="prod")
+
+
+def test_what_cannot_be_looked_at_is_not_said_to_be_absent(
+    nowhere: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It may be there: in another user's home. Nor is a folder."""
+    looked_at = os.stat
+
+    def refused(path: Any, **options: Any) -> os.stat_result:
+        if str(path) == "/another/home/config":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return looked_at(path, **options)
+
+    with pytest.raises(ConfigError, match="not an ordinary file"):
+        Source(kubeconfig=tmp_path)
+    nowhere.setattr(os, "stat", refused)
+    nowhere.setenv("KUBECONFIG", "/another/home/config")
+    with pytest.raises(ConfigError, match="this user may not look there"):
+        Source()
+    with pytest.raises(ConfigError, match="this user may not look there"):
+        Source(kubeconfig="/another/home/config")
 
 
 def test_the_home_directory_and_several_files_are_found(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dyninformer.shard import Shard
 from dyninformer.store.receive import UnusableObjectError
 from dyninformer.store.store import Store
 from dyninformer.types import Object
@@ -44,6 +45,24 @@ def test_events_come_in_one_batch_per_piece_with_the_newest_version() -> None:
     (batch,) = feed(stream("10"), data)
     assert told(batch) == [("ADDED", "a"), ("DELETED", "b")]
     assert batch.version == "15"
+
+
+def test_a_batch_says_that_objects_of_another_shard_came_in_it() -> None:
+    """S49: their versions count, and they are not among its events."""
+    mine, other = "55188545-709b-41e6-95e5-cc18ca262f02", "a"
+    shard = Shard(0, 2)
+    assert (shard.owns(mine), shard.owns(other)) == (True, False)
+
+    def of(uid: str, version: str) -> bytes:
+        found = obj("a", version)
+        found["metadata"]["uid"] = uid
+        return line("MODIFIED", found)
+
+    reading = stream("10", Store(WIDGETS, shard=shard))
+    (batch,) = feed(reading, of(other, "11"))
+    assert (batch.version, told(batch), batch.foreign) == ("11", [], True)
+    (batch,) = feed(reading, of(mine, "12") + bookmark("13"))
+    assert (batch.version, told(batch), batch.foreign) == ("13", [("MODIFIED", "a")], False)
 
 
 @given(st.lists(st.integers(1, 40), max_size=8))

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dyninformer.watching import freshness
-from dyninformer.watching.freshness import Claim, Freshness, best, reached
+from dyninformer.watching.freshness import (
+    ON_THE_WAY,
+    Claim,
+    Freshness,
+    best,
+    certain,
+    has_all_of,
+    reached,
+)
 from dyninformer.watching.states import (
     Answer,
     Ask,
@@ -91,7 +101,7 @@ def test_what_a_watch_brings_is_as_of_now() -> None:
     assert talk.fresh.as_of == talk.now
     talk.wait(60)
     talk.say(Batch(version="30"))
-    assert talk.fresh == Freshness(talk.now, live=True)
+    assert talk.fresh == replace(talk.fresh, as_of=talk.now, live=True, history="")
 
 
 def test_a_bookmark_of_the_same_version_shows_nothing() -> None:
@@ -121,6 +131,28 @@ def test_after_a_long_list_what_comes_may_be_old_until_a_bookmark() -> None:
     assert talk.fresh.as_of == talk.now
 
 
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        Batch(version="13", foreign=True),
+        Batch(events=events("12"), version="13", foreign=True),
+        Batch(version="13", unusable=("ns/a",)),
+    ],
+)
+def test_a_newer_version_of_what_is_left_out_is_no_bookmark(left_out: Batch) -> None:
+    """An object of another shard (S49), or an unusable one, is history as any other."""
+    talk = Fresh()
+    talk.begin()
+    asked = talk.now
+    talk.say(Opened())
+    talk.wait(30)
+    talk.say(Batch(version="10", mark=True, live=True))
+    talk.say(left_out)
+    assert talk.fresh.as_of == asked
+    talk.say(Batch(version="14"))
+    assert talk.fresh.as_of == talk.now
+
+
 def test_the_next_watch_goes_on_as_the_one_before() -> None:
     """One that ended at its time: it is live in between, and nothing it brings is old."""
     talk = watched()
@@ -133,7 +165,7 @@ def test_the_next_watch_goes_on_as_the_one_before() -> None:
     talk.say(Opened())
     talk.wait(1)
     talk.say(Batch(events=events("21"), version="21"))
-    assert talk.fresh == Freshness(talk.now, live=True)
+    assert talk.fresh == replace(talk.fresh, as_of=talk.now, live=True, history="")
 
 
 def test_after_a_wait_what_comes_is_old_until_a_bookmark() -> None:
@@ -184,6 +216,28 @@ def test_a_claim_holds_once_its_version_is_held() -> None:
     assert best(Freshness(5.0), "12", claims) == 9.0
     assert best(Freshness(5.0), "abc", claims) == 11.0
     assert best(Freshness(), "12", claims) is None
+
+
+def test_what_a_stream_brings_shows_what_had_been_written_a_moment_before() -> None:
+    """What was written later may be behind it; what a list shows is certain."""
+    fresh = Freshness(20.0, 3.0, live=True)
+    assert certain(fresh, "10", []) == 20.0 - ON_THE_WAY
+    assert has_all_of(20.0 - ON_THE_WAY, fresh, "10", [])
+    assert not has_all_of(20.0, fresh, "10", [])
+    assert certain(Freshness(3.0, 3.0), "10", []) == 3.0
+    assert has_all_of(3.0, Freshness(3.0, 3.0), "10", [])
+    assert certain(Freshness(), "", []) is None
+    assert not has_all_of(0.0, Freshness(), "", [])
+
+
+def test_where_the_server_was_further_what_a_stream_brings_shows_nothing() -> None:
+    """A stream that lags behind brings what is old, for however long."""
+    fresh = Freshness(20.0, 3.0, live=True)
+    claims = [Claim("12", 9.0)]
+    assert not has_all_of(9.0, fresh, "11", claims)
+    assert has_all_of(9.0, fresh, "12", claims)
+    assert has_all_of(9.5, fresh, "11", claims), "of later nothing is known but that"
+    assert has_all_of(9.0, fresh, "abc", claims), "nobody can tell which is newer"
 
 
 def test_an_opaque_version_is_reached_by_itself_alone() -> None:

@@ -41,7 +41,6 @@ from dyninformer.watching.states import (
     Proving,
     Refused,
     Scope,
-    ServerBack,
     StatusError,
     Stop,
     Stopped,
@@ -497,6 +496,23 @@ def test_a_state_older_than_what_is_held_is_asked_for_once_more() -> None:
     talk.when_due()
     talk.stream("12")
     assert talk.memory.version == "12"
+
+
+def test_s30_a_state_older_than_what_is_held_is_asked_for_again_after_one_or_two_seconds() -> None:
+    """However much has failed before: that was the way to the restore, and is over."""
+    waits = []
+    for seed in range(20):
+        talk = Talk(seed=seed).begin().stream("10")
+        talk.say(Batch(error=StatusError(410, "Expired", "too old")))
+        talk.when_due()
+        for _ in range(6):
+            talk.say(refused(503))
+            talk.when_due()
+        talk.say(Opened())
+        talk.say(Batch(version="9", mark=True))
+        waits.append((protocol.due(talk.state) or 0) - talk.now)
+    assert 1 <= min(waits) < 1.3
+    assert 1.7 < max(waits) <= 2
 
 
 def test_a_state_that_is_older_again_is_the_truth() -> None:
@@ -1546,83 +1562,3 @@ def test_a_stream_of_changes_after_a_streaming_list_is_a_watch_like_any_other() 
     talk.wait(talk.want(StreamState).timeout)
     talk.say(Ended())
     assert talk.want(WatchFrom).version == "10"
-
-
-# -- the server is back (S29, S35) ---
-
-
-@pytest.mark.parametrize("answer", [Lost("refused"), refused(503, after=5.0), refused(429)])
-def test_s35_what_waits_for_the_server_is_woken_when_it_is_back(answer: Lost | Refused) -> None:
-    """However long it would have waited; and its failures count no more."""
-    talk = Talk().begin()
-    for _ in range(7):
-        talk.say(answer)
-        talk.when_due()
-    talk.say(answer)
-    assert protocol.waits_for_server(talk.state) == protocol.due(talk.state)
-    assert (protocol.due(talk.state) or 0) >= talk.now + 25
-    talk.say(ServerBack(talk.now + 0.5, was_away=True))
-    assert protocol.due(talk.state) == talk.now + 0.5
-    talk.when_due()
-    talk.say(Lost("refused"))
-    assert (protocol.due(talk.state) or 0) <= talk.now + 1.2
-
-
-def test_s35_what_broke_is_tried_again_and_waits_longer_if_that_fails_too() -> None:
-    """Where the server was there all the time, the cause of the failures may last."""
-    talk = Talk().begin()
-    for _ in range(7):
-        talk.say(Lost("reset"))
-        talk.when_due()
-    talk.say(refused(503))
-    assert not protocol.broke(talk.state)
-    talk.when_due()
-    talk.say(Lost("reset"))
-    assert protocol.broke(talk.state)
-    talk.say(ServerBack(talk.now + 0.5, was_away=False))
-    assert protocol.due(talk.state) == talk.now + 0.5
-    talk.when_due()
-    assert not protocol.broke(talk.state)
-    talk.say(Lost("reset"))
-    assert (protocol.due(talk.state) or 0) >= talk.now + 25
-
-
-def test_s29_what_was_under_way_when_the_server_came_back_fails_as_if_for_the_first_time() -> None:
-    """The failures before it were of a server that was away."""
-    talk = Talk().begin()
-    for _ in range(6):
-        talk.say(Lost("refused"))
-        talk.when_due()
-    assert protocol.asks(talk.state)
-    talk.say(ServerBack(talk.now, was_away=True))
-    assert protocol.asks(talk.state)
-    talk.say(refused(429))
-    assert (protocol.due(talk.state) or 0) <= talk.now + 1.2
-
-
-def test_s35_who_waits_for_something_else_goes_on_waiting() -> None:
-    """For rights, say; or for less time anyway."""
-    talk = Talk().begin()
-    talk.say(refused(403))
-    before = talk.state
-    talk.say(ServerBack(talk.now, was_away=True))
-    assert talk.state is before
-    assert protocol.waits_for_server(before) is None
-    talk = Talk().begin()
-    talk.say(Lost("refused"))
-    due = protocol.due(talk.state)
-    talk.say(ServerBack(talk.now + 60, was_away=True))
-    assert protocol.due(talk.state) == due
-
-
-def test_s29_a_server_that_comes_and_goes_is_not_asked_too_often() -> None:
-    """However often it is said to be back, the bound holds."""
-    talk = Talk().begin()
-    for _ in range(600):
-        if protocol.asks(talk.state):
-            talk.say(Lost("reset"))
-        talk.say(ServerBack(talk.now, was_away=True))
-        talk.wait(0.1)
-        if (protocol.due(talk.state) or 0) <= talk.now:
-            talk.say(Due())
-    assert 50 <= len(talk.asked) <= 60

@@ -1,4 +1,4 @@
-"""When a cluster's server is asked beside the streams (S35)."""
+"""When it is asked whether a server is there again (S29, S35)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyninformer.watching.pulse import NEVER, Clocks, Pulse, Seen
+from dyninformer.watching.pulse import Clocks, Pulse, Seen
 
 HOURS = 7200
 WAITS = Seen(waits_until=1030.0)
@@ -103,54 +103,6 @@ def test_who_tries_again_at_once_is_told_that_the_server_is_back_and_tries_no_la
     assert at is not None
     assert at <= 1000.001
     assert Pulse().wakes([Seen(waits_until=1000.001)], 1000.0, Random(1)) == [None]
-
-
-def test_a_heartbeat_is_asked_for_when_all_streams_are_silent() -> None:
-    """One that is not is sign of life enough; so is what came of the last one."""
-    assert Pulse().heartbeat_at([]) is None
-    assert Pulse().heartbeat_at([WAITS]) is None
-    assert Pulse().heartbeat_at([Seen(heard=5.0), Seen(heard=7.0)]) == 32.0
-    assert Pulse(heard=10.0).heartbeat_at([Seen(heard=5.0)]) == 35.0
-    assert Pulse().listened(30.0).heartbeat_at([Seen(heard=5.0)]) == 90.0
-
-
-@given(
-    st.lists(st.floats(1, 300), max_size=40),
-    st.floats(0, 600),
-    st.integers(1, 200),
-)
-def test_a_server_that_stands_still_is_found_within_60_seconds(
-    pauses: list[float], stops: float, streams: int
-) -> None:
-    """With one request a minute at most, whatever comes meanwhile, and however little."""
-    bytes_at, moment = [0.0], 0.0
-    for pause in pauses:
-        moment += pause
-        bytes_at.append(moment)
-    pulse, now, asked, found = Pulse(), 0.0, [], None
-    while found is None:
-        heard = max(each for each in bytes_at if each <= min(now, stops))
-        at = pulse.heartbeat_at([Seen(heard=heard)] * streams)
-        assert at is not None
-        if at > now:
-            later = [each for each in bytes_at if now < each <= min(at, stops)]
-            now = min([at, *later])
-            if now < at:
-                continue
-        asked.append(now)
-        pulse = pulse.listened(now)
-        # A server that runs answers at once, and ends the watch after 30 s.
-        if now > stops:
-            found = now + 10
-        elif now + 30 > stops:
-            pulse = Pulse(pulse.probe_after, pulse.heartbeat_after, heard=now)
-            found = now + 30 + 10
-        else:
-            pulse = Pulse(pulse.probe_after, pulse.heartbeat_after, heard=now + 30)
-            now += 30
-    assert found - stops <= 60
-    assert all(later - one >= 59.999 for one, later in itertools.pairwise(asked))
-    assert pulse.heard > NEVER or len(asked) == 1
 
 
 def test_a_machine_that_slept_has_clocks_that_differ() -> None:

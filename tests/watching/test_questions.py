@@ -9,14 +9,26 @@ from functools import partial
 import pytest
 
 from dyninformer.errors import StoppedError, UnreachableError
-from dyninformer.metrics import NO_METRICS
+from dyninformer.metrics.told import NO_METRICS
+from dyninformer.watching import questions as module
 from dyninformer.watching.backoff import ALLOWANCE
 from dyninformer.watching.freshness import Claim
 from dyninformer.watching.protocol import question_at
-from dyninformer.watching.questions import Question, UnansweredError
-from dyninformer.watching.requests import JsonReply, Request
-from dyninformer.watching.states import Batch, Ended, Lost, PageEnd, Questioned, State, Watching
-from tests.watching.readings import bookmark, line, obj
+from dyninformer.watching.questions import Question, UnansweredError, listen
+from dyninformer.watching.requests import JsonReply, Request, SilentError
+from dyninformer.watching.states import (
+    Batch,
+    Ended,
+    Lost,
+    PageEnd,
+    Questioned,
+    Scope,
+    State,
+    WatchFrom,
+    Watching,
+)
+from dyninformer.watching.witness import ASIDE, KEPT, Way
+from tests.watching.readings import WIDGETS, bookmark, line, obj
 from tests.watching.talk import Talk, events
 
 JSON = {"Content-Type": "application/json"}
@@ -228,3 +240,87 @@ def test_s35_nothing_is_asked_of_a_server_that_may_have_another_past() -> None:
     assert question_at(talk.state, (), 3, talk.now) is None
     talk.say(Batch(events=events("11"), version="11"))
     assert question_at(talk.state, (), 3, talk.now) == talk.now
+
+
+def held(
+    *answers: Answer | Exception, way: Way = ASIDE
+) -> tuple[Answers, int, list[tuple[str, bool]]]:
+    """A second watch that is held to its end; how often it was heard, and what it told."""
+    transport, heard, found = Answers(*answers), list[None](), list[tuple[str, bool]]()
+    listen(
+        transport,
+        Scope(gvr=WIDGETS, label_selector="a=b"),
+        WatchFrom("10", 30),
+        heard=lambda: heard.append(None),
+        told=lambda version, changed: found.append((version, changed)),
+        way=way,
+    )
+    return transport, len(heard), found
+
+
+@pytest.mark.parametrize("way", [ASIDE, KEPT])
+def test_s35_a_second_watch_goes_over_another_connection_from_the_version_held(way: Way) -> None:
+    """It is of the same objects, of metadata only; its head is due at once."""
+    transport, heard, found = held(Answer(), way=way)
+    (asked,) = transport.asked
+    assert (asked.kept, asked.anew, asked.deadline) == (way.kept, way.anew, way.within)
+    query = dict(asked.query)
+    assert (query["resourceVersion"], query["timeoutSeconds"]) == ("10", "30")
+    assert query["labelSelector"] == "a=b"
+    assert "PartialObjectMetadata" in asked.headers["Accept"]
+    assert heard == 2  # its head and its end
+    assert found == []
+    assert transport.given[0].closed
+
+
+def test_s35_a_second_watch_tells_what_is_newer_and_whether_it_is_a_change() -> None:
+    """What is held already is nothing new."""
+    pieces = [
+        bookmark("10"),
+        bookmark("11"),
+        line("MODIFIED", obj("a", "12")) + bookmark("13"),
+        line("DELETED", obj("a", "13")),
+    ]
+    _, heard, found = held(Answer(*pieces))
+    assert heard == 6
+    assert found == [("11", False), ("12", True), ("13", True)]
+
+
+def test_s35_a_second_watch_is_to_end_at_its_time_whatever_it_brings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A bookmark shortly before does not make the end due later."""
+    now, allowed = [100.0], list[float]()
+
+    def pass_time() -> None:
+        now[0] += 28
+
+    monkeypatch.setattr(module, "since_boot", lambda: now[0])
+    answer = Answer(bookmark("11"), bookmark("12"), after=pass_time)
+    monkeypatch.setattr(answer, "allow_silence", allowed.append)
+    held(answer, way=KEPT)
+    assert allowed[:2] == [30 + KEPT.within] * 2
+    assert allowed[2] == pytest.approx(2 + KEPT.within)
+
+
+def test_s35_a_second_watch_that_brings_something_after_its_time_is_not_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a busy resource, of a server that ends no watch, it would be a second stream for ever."""
+    now = [100.0]
+
+    def pass_time() -> None:
+        now[0] += 28
+
+    monkeypatch.setattr(module, "since_boot", lambda: now[0])
+    with pytest.raises(SilentError, match="not ended at its time"):
+        held(Answer(bookmark("11"), bookmark("12"), bookmark("13"), after=pass_time))
+
+
+def test_s35_an_error_in_a_second_watch_is_a_sign_of_life_and_tells_nothing() -> None:
+    """Its end is still waited for."""
+    gone = line("ERROR", {"kind": "Status", "code": 410})
+    _, heard, found = held(Answer(gone, line("ADDED", obj("a", "12"))))
+    assert (heard, found) == (4, [])
+    _, heard, found = held(Answer(line("ADDED", obj("a", "12")), status=403))
+    assert (heard, found) == (3, [])

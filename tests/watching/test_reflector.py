@@ -32,6 +32,7 @@ from dyninformer.watching.reflector import Reflector, SteadyClock
 from dyninformer.watching.requests import JsonReply, Request
 from dyninformer.watching.states import CrdSeen, Scope
 from dyninformer.watching.status import InformerState, InformerTrouble
+from dyninformer.watching.witness import KEPT
 from tests.conformance.shapes import WIDGETS as CRD
 from tests.conformance.shapes import widget
 from tests.store.objects import Counted
@@ -520,6 +521,56 @@ def test_s34_a_stop_is_heard_in_the_middle_of_a_list_of_nothing_useful() -> None
     metrics.reflector.start()
     assert metrics.reflector.join(30)
     assert 0 < len(metrics.counts) <= 5000
+
+
+class Breaks(OnlyLists):
+    """A transport whose first answer breaks off; it notes what goes over a new connection."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__(body)
+        self.anew: list[bool] = []
+
+    def list(self, request: Request) -> Canned:
+        """A list, the second time."""
+        self.anew.append(request.anew)
+        if len(self.anew) == 1:
+            raise errors.UnreachableError("the connection broke")
+        return super().list(request)
+
+
+def test_s35_after_a_connection_that_broke_the_next_request_goes_over_a_new_one() -> None:
+    """Those that lie idle may lead where it did. After that any will do."""
+    body = b'{"kind":"WidgetList","metadata":{"resourceVersion":"7"},"items":[]}'
+    transport, store = Breaks(body), Store(WIDGETS)
+    scope = Scope(gvr=WIDGETS, watch_list=False)
+    reflector = Reflector(scope, transport, store, owner=object())
+    reflector.start()
+    until(lambda: len(transport.anew) >= 3)
+    reflector.stop()
+    assert reflector.join(30)
+    assert transport.anew[:3] == [False, True, False]
+
+
+def test_s35_a_second_watch_that_is_stopped_with_its_reflector_has_not_ended_at_its_time(
+    make: Make, store: Store
+) -> None:
+    """So its connection, which is no more, is known to be so, and another one is kept."""
+    reflector = make()
+    until(lambda: len(store) == 2 and reflector.status().state is InformerState.WATCHING)
+    heard, found = threading.Event(), list[errors.StoppedError]()
+
+    def hold() -> None:
+        try:
+            reflector.listen(30, heard.set, lambda *_: None, KEPT)
+        except errors.StoppedError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert heard.wait(30)
+    reflector.stop()
+    thread.join(30)
+    assert len(found) == 1
 
 
 def test_s35_the_clock_goes_on_while_a_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,29 @@ def test_s36_a_hundred_objects_are_asked_for_and_more_are_listed() -> None:
     talk.in_state(Streaming)
 
 
+def test_s36_what_happened_after_the_newest_version_is_listed() -> None:
+    """At that version the objects are what they are held to be."""
+    talk = watching()
+    talk.say(Suspected(KEYS, by_list=True))
+    talk.in_state(Streaming)
+    assert talk.memory.next_read.cause == "audit"
+
+
+def test_s36_while_the_servers_past_is_in_doubt_it_is_listed_or_nothing_is_done() -> None:
+    """What was at a version there need not be what was at that version here (S30)."""
+    talk = watching()
+    talk.say(Lost("reset"))  # it may be another server that answers next
+    talk.when_due()
+    talk.say(PageEnd("12", items=1, first="default/w7", first_version="12"))
+    assert talk.in_state(Watching).replay is not None
+    before = talk.state
+    assert talk.say(Suspected(KEYS)) == ()
+    assert talk.state is before
+    talk.say(Suspected(KEYS, by_list=True))
+    talk.in_state(Streaming)
+    assert talk.memory.next_read.cause == "audit"
+
+
 @pytest.mark.parametrize(
     ("code", "after"),
     [(400, Streaming), (410, Streaming), (422, Streaming), (403, Watching), (503, BackingOff)],

@@ -394,6 +394,27 @@ def test_https_goes_through_a_proxy_by_connect(secure: ApiServer, make: Make) ->
     assert base64.b64encode(b"user:pass").decode() in proxy.heads[0]
 
 
+def test_a_connection_through_a_proxy_is_used_again_from_the_second_request_on(
+    secure: ApiServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is connected, to the proxy, before the first."""
+    reused: list[bool] = []
+    request = module._TrackedConnection.request
+
+    def noted(connection: Any, *args: Any, **options: Any) -> None:
+        request(connection, *args, **options)
+        reused.append(connection._call.reused)
+
+    monkeypatch.setattr(module._TrackedConnection, "request", noted)
+    with serving(Proxy()) as port:
+        proxy, token = f"http://127.0.0.1:{port}", {"authorization": f"Bearer {secure.token}"}
+        source = make(client_of(secure.url, ssl_ca_cert=str(secure.ca), proxy=proxy, api_key=token))
+        for _ in range(2):
+            assert names(whole(source.list(LIST))) == ["a"]
+        source.close()
+    assert reused == [False, True]
+
+
 def test_http_goes_through_a_proxy_with_the_whole_url(server: ApiServer, make: Make) -> None:
     """As proxies want it."""
     proxy = Proxy()

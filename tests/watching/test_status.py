@@ -129,3 +129,15 @@ def test_how_it_stands_is_said_in_a_word_or_two(
     """As a repr and a table say it."""
     status = InformerStatus(state=state, synced=synced, live=live, since=since)
     assert status.standing == standing
+
+
+def test_of_many_namespaces_in_trouble_some_are_told() -> None:
+    """And how many more there are: a thousand sentences would be read by nobody."""
+    statuses = [
+        InformerStatus(state=InformerState.BACKING_OFF, reason=f"No answer of n{number}.")
+        for number in range(1000)
+    ]
+    reason = merged(statuses, 0).reason
+    assert reason.startswith("No answer of n0. No answer of n1. ")
+    assert reason.endswith("(And 995 more namespaces, for their own reasons.)")
+    assert merged(statuses[:5], 0).reason.endswith("n4.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import math
-import signal
 import subprocess
 import sys
 import threading
@@ -30,6 +29,7 @@ from dyninformer.metrics import PrometheusMetrics
 from dyninformer.testing import ApiServer
 from tests.config_maps import MAPS, PATIENCE, write
 from tests.conformance.wire import until
+from tests.interrupts import storm
 from tests.test_forks import in_child
 
 SOON = RateLimited(first=0.001, longest=0.005, jitter=0, per_second=None)
@@ -682,45 +682,28 @@ def test_s23_after_an_interrupt_those_who_wait_for_a_first_state_still_sleep(
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_s23_a_storm_of_interrupts_loses_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_s23_a_storm_of_interrupts_loses_no_key() -> None:
     """A real signal, again and again, at whatever bytecode it comes."""
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # one that comes in a finalizer
     queue = WorkQueue(retry=SOON)
-    before = signal.signal(signal.SIGUSR2, signal.default_int_handler)
-    over = threading.Event()
-    main = threading.main_thread().ident or 0
-    caught, added, done = 0, 0, Counter[str]()
-
-    def storm() -> None:
-        while not over.wait(0.0005):
-            signal.pthread_kill(main, signal.SIGUSR2)
-
+    added, done = 0, Counter[str]()
     logging.getLogger("dyninformer.work").setLevel(logging.CRITICAL)
-    thread = threading.Thread(target=storm)
+
+    def work() -> None:
+        nonlocal added
+        while True:
+            queue.add(f"k{added}")
+            added += 1
+            item = queue.take(0)
+            if item is not None:
+                with item:
+                    done[item.key] += 1
+            item = None
+
     try:
-        try:
-            thread.start()
-        except KeyboardInterrupt:
-            caught += 1
-        while caught < 300:
-            try:
-                while True:
-                    queue.add(f"k{added}")
-                    added += 1
-                    item = queue.take(0)
-                    if item is not None:
-                        with item:
-                            done[item.key] += 1
-                        item = None
-            except KeyboardInterrupt:
-                item = None
-                caught += 1
-                sys.last_value = sys.last_traceback = None
+        with storm(0.0005) as interrupted:
+            for _ in range(300):
+                assert interrupted(work)
     finally:
-        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-        over.set()
-        thread.join()
-        signal.signal(signal.SIGUSR2, before)
         logging.getLogger("dyninformer.work").setLevel(logging.NOTSET)
     gc.collect()
     while (left := queue.take(1)) is not None:  # those that were lost come once more

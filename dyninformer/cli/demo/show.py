@@ -39,12 +39,12 @@ from dyninformer.cli.events import (
     MODIFIED,
     EventDiffs,
     EventFilter,
-    EventSource,
     ShownEvent,
 )
+from dyninformer.cli.sources import EventSource
 from dyninformer.cli.terminal import Shutdown, canvas, coloured, shutdown_on_signals
 from dyninformer.display.table import Table
-from dyninformer.display.text import Line, visible
+from dyninformer.display.text import Line, counted, visible
 from dyninformer.factory import GenericInformer
 from dyninformer.resource import GroupVersionResource
 from dyninformer.testing import ApiServer
@@ -446,11 +446,11 @@ def summary(watcher: Watcher, story: StoryThread, differences: list[str]) -> Ite
         if len(lines) > _DIFF:
             yield f"    ... ({len(lines) - _DIFF} more)"
     yield ""
-    cached = ", ".join(f"{len(each.lister)} {each.gvr.resource}" for each in watcher.informers)
+    cached = ", ".join(f"{each.gvr.resource}: {len(each.lister)}" for each in watcher.informers)
     if not differences:
-        yield f"The cache and the server agree, object for object: {cached}."
+        yield f"The cache and the server agree, object for object ({cached})."
         return
-    yield f"The cache and the server DIFFER in {len(differences)} objects of {cached}:"
+    yield f"The cache and the server DIFFER in {counted(len(differences), 'object')} ({cached}):"
     yield from (f"  {visible(each)}" for each in differences[:_DIFFERENCES])
 
 

@@ -11,13 +11,12 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from dyninformer.display.live.rows import Row, State, Window
+from dyninformer.display.live.rows import Row, State, Window, text_of
 from dyninformer.display.live.source import Headings
 from dyninformer.display.live.standing import Standing
 from dyninformer.display.table import Table
 from dyninformer.display.text import counted, visible
 from dyninformer.jsonpath.cells import age, moment_of
-from dyninformer.jsonpath.indexing import index_text
 
 _BOX: Final = "max-width:100%;font-size:13px;line-height:1.5"
 _HEAD: Final = "display:flex;gap:.75em;align-items:baseline;padding:2px 0 6px"
@@ -79,30 +78,19 @@ def page(
 def texts(headings: Headings, cells: Sequence[Any], now: datetime) -> list[str]:
     """The cells of a row as they are shown: safe, on one line, and not too long."""
     return [
-        _age(cell, now) if heading.is_age else text_of(cell)
+        _age(cell, now) if heading.is_age else _shown(cell)
         for heading, cell in zip(headings, cells, strict=True)
     ]
 
 
-def text_of(cell: Any) -> str:
-    """A value as it is shown.
-
-    >>> text_of(None), text_of(True), text_of(["a", "b"]), text_of({"a": 1})
-    ('', 'true', 'a, b', '{"a":1}')
-    """
-    if isinstance(cell, str):
-        text = cell
-    elif isinstance(cell, list):
-        text = ", ".join(map(text_of, cell))
-    else:
-        text = index_text(cell) or ""
-    shown = visible(text)
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+def _shown(cell: Any) -> str:
+    text = visible(text_of(cell))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _age(cell: Any, now: datetime) -> str:
     moment = moment_of(cell) if isinstance(cell, str) else None
-    return text_of(cell) if moment is None else age(now - moment)
+    return _shown(cell) if moment is None else age(now - moment)
 
 
 def _html(

@@ -16,8 +16,8 @@ from dyninformer.display.live.groups import Course, Group, GroupCounts, Sample
 from dyninformer.display.live.rows import Found
 from dyninformer.display.live.screens import READING, Bundle, Screen, image, screen_here
 from dyninformer.display.live.source import By, Headings, Source
-from dyninformer.display.live.standing import Standing
-from dyninformer.display.live.view import View
+from dyninformer.display.live.standing import Standing, standing_of
+from dyninformer.display.live.view import LiveView, View
 from dyninformer.display.text import counted, visible
 from dyninformer.store.snapshot import Selector
 from dyninformer.types import Key
@@ -204,12 +204,20 @@ class _Painter:
             self._on_screen = self.picture
         return not self._screen.gone()
 
+    def still(self, standing: Standing) -> str:
+        """The counts of this moment, as text."""
+        self._course.add(self._clock(), self._counts.counts)
+        return self._text(standing)
+
     def _draw(self, standing: Standing) -> Picture:
-        samples = self._course.samples
-        counts = "\n".join(f"{now[-1]:>8,}  {visible(name)}" for name, now in lines_of(samples))
+        png = drawn(self._title, self._course.samples, self._clock(), standing)
+        return Picture(png, self._text(standing))
+
+    def _text(self, standing: Standing) -> str:
+        lines = lines_of(self._course.samples)
+        counts = "\n".join(f"{now[-1]:>8,}  {visible(name)}" for name, now in lines)
         objects = counted(len(list(self.keys())), "object")
-        text = f"{visible(self._title)}: {objects}, {visible(standing.text)}\n{counts}"
-        return Picture(drawn(self._title, samples, self._clock(), standing), text)
+        return f"{visible(self._title)}: {objects}, {visible(standing.text)}\n{counts}"
 
 
 def bundle(picture: Picture) -> Bundle:
@@ -219,7 +227,7 @@ def bundle(picture: Picture) -> Bundle:
     return {"image/png": base64.b64encode(picture.png).decode(), "text/plain": picture.text}
 
 
-class LivePlot:
+class LivePlot(LiveView):
     """How many objects there are by what paths find in them, over time, from when it is shown.
 
     ``informer.live_plot(".spec.issuerRef.name")`` gives it; it needs the extra ``plot``. It is
@@ -239,30 +247,17 @@ class LivePlot:
     def __init__(self, source: Source, name: str | None) -> None:
         """``informer.live_plot()`` makes it."""
         self._screen = screen_here()
+        self._source = source
         self._painter = _Painter(str(source.gvr), self._screen, time.time)
         new_thread = None if self._screen is None else self._screen.new_thread
         self._view = View(source, self._painter, name, f"live plot {source!r}", new_thread)
 
-    @property
-    def name(self) -> str:
-        """By which another one takes its place; empty if its cell decides."""
-        return self._view.name
-
-    @property
-    def running(self) -> bool:
-        """Whether it follows the cluster."""
-        return self._view.running
-
-    def stop(self) -> None:
-        """End it. The last picture stays, and says so. Idempotent."""
-        self._view.stop()
-
     def _ipython_display_(self) -> None:
-        """Show it, and follow the cluster from now on."""
-        self._begin()
+        """Show it, and follow the cluster from now on; in a terminal the counts of this moment."""
         if self._screen is None:
-            print(self._painter.picture.text)  # noqa: T201 - a terminal, whose reader asked for it
-            self.stop()
+            print(self)  # noqa: T201 - a terminal, whose reader asked for it
+        else:
+            self._begin()
 
     def _mime_(self) -> tuple[str, str]:
         """The same for marimo, which shows what this returns."""
@@ -273,6 +268,19 @@ class LivePlot:
         self._view.start()
         self._painter.show()
         self._view.look()
+
+    def __str__(self) -> str:
+        if self._view.begun:
+            return self._painter.picture.text
+        if self._source.ended:
+            return f"{self._source.gvr}: stopped"
+        painter = _Painter(str(self._source.gvr), None, time.time)
+        with self._source as source:
+            painter.begin(source.headings(), source.all())
+            return painter.still(standing_of(source.status()))
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def live_plot(

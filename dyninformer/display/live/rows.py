@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from dyninformer.display.table import Rank, rank
+from dyninformer.jsonpath.indexing import index_text
 from dyninformer.types import Key, Keys
 
 Cells: TypeAlias = tuple[Any, ...]
@@ -275,5 +276,21 @@ def _downwards(place: Place) -> tuple[_Down, Key]:
 def _has(cells: Cells, words: tuple[str, ...]) -> bool:
     if not words:
         return True
-    text = "\n".join([str(cell) for cell in cells if cell is not None]).lower()
+    text = "\n".join(map(text_of, cells)).lower()
     return all(word in text for word in words)
+
+
+def text_of(cell: Any) -> str:
+    """The text of a value, as it is looked for by its words.
+
+    >>> text_of(None), text_of(True), text_of(["a", "b"]), text_of({"a": 1})
+    ('', 'true', 'a, b', '{"a":1}')
+    """
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, list):
+        try:
+            return ", ".join(map(text_of, cell))
+        except RecursionError:  # it is nested too deep to be told
+            return ""
+    return index_text(cell) or ""

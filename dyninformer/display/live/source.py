@@ -13,7 +13,8 @@ from dyninformer.errors import StoppedError
 from dyninformer.frames import types
 from dyninformer.frames.selection import Choice, ColumnList, asked_for, gathered, is_namespaced
 from dyninformer.jsonpath import JSONPath
-from dyninformer.store.snapshot import Columns, Selector, View, entries_of
+from dyninformer.store.matching import entries_of
+from dyninformer.store.snapshot import Columns, Selector, View
 from dyninformer.types import Keys
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Source:
         self._held: SharedIndexInformer | None = informer
         self._by = by is not None
         if by is not None:
-            columns = {heading_of(path): path for path in checked_texts("by", by, _BY)}
+            columns = _headed(checked_texts("by", by, _BY))
         elif columns is not None:
             columns = dict(checked_mapping("columns", columns, _COLUMNS))
         for path in (columns or {}).values():
@@ -102,7 +103,7 @@ class Source:
         """What became of those that have changed since the last time, and of the status."""
         if not self._sleeper.waits:
             self._sleeper.waits = True
-            self._informer.reflectors.wake(self._sleeper)
+            self._informer.reflectors.bell.add(self._sleeper)
         keys: Keys = [] if self._keys is None else self._keys.take()
         return {**dict.fromkeys(keys), **self._rows(self._informer.held(keys))} if keys else {}
 
@@ -130,8 +131,10 @@ class Source:
             self._keys = self._informer.changed_keys(self._wake)
         view = self._informer.held()
         asked = asked_for(self._known, self._choice, namespaced=is_namespaced(view, self._known))
-        given = self._choice.columns or {}
-        self._asked = [each for each in asked if each.name in given] if self._by else asked
+        if self._by:
+            named = {each.name: each for each in asked}
+            asked = [named[name] for name in self._choice.columns or {}]
+        self._asked = asked
         return self
 
     def __exit__(
@@ -168,6 +171,17 @@ class _Sleeper:
 
 def _nobody() -> None:
     """Nobody is to be woken yet."""
+
+
+def _headed(paths: Sequence[str]) -> dict[str, str]:
+    """The paths under their headings: of two that would have one, both are there in full."""
+    if not paths:
+        raise ValueError(f"by is empty: give {_BY}")
+    short = [heading_of(path) for path in paths]
+    return {
+        path if short.count(heading) > 1 else heading: path
+        for path, heading in zip(paths, short, strict=True)
+    }
 
 
 def heading_of(path: str) -> str:

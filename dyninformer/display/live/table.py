@@ -12,10 +12,11 @@ from dyninformer.display.live.groups import GroupRows
 from dyninformer.display.live.page import Page, page
 from dyninformer.display.live.rows import Found, LiveRows, Query
 from dyninformer.display.live.screens import READING, Bundle, Screen, screen_here
-from dyninformer.display.live.source import By, Heading, Headings, Source
+from dyninformer.display.live.source import Heading, Headings, Source
 from dyninformer.display.live.standing import Standing, standing_of
-from dyninformer.display.live.view import View
-from dyninformer.store.snapshot import Columns, Selector
+from dyninformer.display.live.view import LiveView, View
+from dyninformer.frames.selection import LiveOptions
+from dyninformer.store.snapshot import Columns
 from dyninformer.types import Key
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ _COUNT: Final = "count"
 class TableRows:
     """The rows of a live table or widget, with the columns that they have."""
 
-    def __init__(self, *, counted: bool, sort_by: str | None) -> None:
-        """``counted``: there is a row for each group, and it counts the objects."""
+    def __init__(self, options: LiveOptions) -> None:
+        """With ``by`` there is a row for each group, and it counts the objects."""
+        counted = options.get("by") is not None
         self.rows = GroupRows() if counted else LiveRows()
         self.headings: Headings = []
         self.column: int | None = None
@@ -38,7 +40,7 @@ class TableRows:
         self.descending = False
         """That begins with the greatest."""
         self._counted = counted
-        self._sort_by = sort_by
+        self._sort_by = options.get("sort_by")
 
     @property
     def noun(self) -> str:
@@ -147,7 +149,7 @@ def bundle(shown: Page) -> Bundle:
     return {"text/html": shown.html, "text/plain": shown.text}
 
 
-class LiveTable:
+class LiveTable(LiveView):
     """A table that follows the cluster in its place in a notebook, from when it is shown.
 
     ``informer.live()`` gives it. Cells that have changed are marked for three seconds, rows that
@@ -170,32 +172,16 @@ class LiveTable:
     kube-system       Active
     """
 
-    def __init__(
-        self, source: Source, *, counted: bool, sort_by: str | None, most: int, name: str | None
-    ) -> None:
+    def __init__(self, source: Source, rows: int, options: LiveOptions) -> None:
         """``informer.live()`` makes it."""
         self._source = source
-        self._new_rows = partial(TableRows, counted=counted, sort_by=sort_by)
-        self._most = most
+        self._new_rows = partial(TableRows, options)
+        self._most = rows
         self._screen = screen_here()
-        self._painter = _Painter(str(source.gvr), self._new_rows(), most, self._screen)
-        like = f"live table {source!r} {sort_by} {most}"
+        self._painter = _Painter(str(source.gvr), self._new_rows(), rows, self._screen)
+        like = f"live table {source!r} {options.get('sort_by')} {rows}"
         new_thread = None if self._screen is None else self._screen.new_thread
-        self._view = View(source, self._painter, name, like, new_thread)
-
-    @property
-    def name(self) -> str:
-        """By which another one takes its place; empty if its cell decides."""
-        return self._view.name
-
-    @property
-    def running(self) -> bool:
-        """Whether it follows the cluster."""
-        return self._view.running
-
-    def stop(self) -> None:
-        """End it. The last picture stays, and says so. Idempotent."""
-        self._view.stop()
+        self._view = View(source, self._painter, options.get("name"), like, new_thread)
 
     def _ipython_display_(self) -> None:
         """Show it, and follow the cluster from now on."""
@@ -237,20 +223,25 @@ def still(source: Source, table: TableRows, most: int) -> Page:
 
 
 def live_table(
-    informer: SharedIndexInformer,
-    columns: Columns | None,
-    *,
-    by: By | None,
-    selector: Selector | None,
-    field_selector: Selector | None,
-    sort_by: str | None,
-    rows: int,
-    name: str | None,
+    informer: SharedIndexInformer, columns: Columns | None, rows: int, options: LiveOptions
 ) -> LiveTable:
     """What ``informer.live()`` gives, whose docstring says what these are."""
-    source = Source(informer, columns, selector, field_selector, by)
-    check_shown(sort_by, rows, name)
-    return LiveTable(source, counted=by is not None, sort_by=sort_by, most=rows, name=name)
+    return LiveTable(source_of(informer, columns, rows, options), rows, options)
+
+
+def source_of(
+    informer: SharedIndexInformer, columns: Columns | None, rows: object, options: LiveOptions
+) -> Source:
+    """What is shown. What is wrong is refused, but that there is no column to sort by."""
+    source = Source(
+        informer,
+        columns,
+        options.get("selector"),
+        options.get("field_selector"),
+        options.get("by"),
+    )
+    check_shown(options.get("sort_by"), rows, options.get("name"))
+    return source
 
 
 def check_shown(sort_by: object, rows: object, name: object) -> None:

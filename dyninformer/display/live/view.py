@@ -78,6 +78,7 @@ class View:
         self._lock = threading.RLock()
         self._stopped = False
         self._over = False  # it has ended with its informer
+        self._failed: Exception | None = None  # why it has ended: by the thread, before _painted
         self._thread: threading.Thread | None = None
         source.on_news(self._wake.set)
         told = on_rerun(self.stop)
@@ -96,8 +97,8 @@ class View:
 
     @property
     def begun(self) -> bool:
-        """It was started, and has painted."""
-        return self._painted.is_set()
+        """It was started, and has painted, and it has not failed."""
+        return self._painted.is_set() and self._failed is None
 
     @property
     def over(self) -> bool:
@@ -105,9 +106,15 @@ class View:
         return self._over
 
     def start(self) -> bool:
-        """`begin`; True if it has painted in the half second that this waits for the first time."""
+        """`begin`; True if it has painted in the half second that this waits for the first time.
+
+        If it has failed instead, as it does for a column that is not there, this raises the error.
+        """
         self.begin()
-        return self._painted.wait(_FIRST_SECONDS)
+        painted = self._painted.wait(_FIRST_SECONDS)
+        if self._failed is not None:
+            raise self._failed
+        return painted
 
     def begin(self) -> None:
         """Follow the informer, and paint, unless it was stopped. Idempotent.
@@ -142,11 +149,11 @@ class View:
                 self._painter.begin(source.headings(), source.all())
                 while self._paint(source):
                     self._wait()
-        except Exception:
+        except Exception as error:
             _logger.exception("the live view of %s has failed", self._source.gvr)
+            self._failed = error.with_traceback(None)  # its frames hold what is to go
             self._stopped = True
         finally:
-            self._painted.set()
             with self._lock:
                 self._thread = None
                 self._over = self._stopped or self._source.ended
@@ -154,6 +161,7 @@ class View:
                 self._source.let_go()
             elif self._painter.wanted():
                 self.begin()  # somebody has asked while this was about to end
+            self._painted.set()  # if it has failed: whoever waits for it finds it ended
 
     def _paint(self, source: Source) -> bool:
         """Take what has come, and paint; whether it goes on."""
@@ -177,6 +185,26 @@ class View:
         self._soon.wait(PAUSE_SECONDS)
         due = self._painter.due(time.monotonic())
         self._wake.wait(None if due is None else max(0.0, due - time.monotonic()))
+
+
+class LiveView:
+    """A live view as its user has it: behind each is one `View`."""
+
+    _view: View
+
+    @property
+    def name(self) -> str:
+        """By which another one takes its place; empty if its cell decides."""
+        return self._view.name
+
+    @property
+    def running(self) -> bool:
+        """Whether it follows the cluster."""
+        return self._view.running
+
+    def stop(self) -> None:
+        """End it: what is on the screen stays, and says so. Idempotent."""
+        self._view.stop()
 
 
 _named: WeakValueDictionary[str, View] = WeakValueDictionary()

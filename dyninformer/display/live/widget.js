@@ -125,15 +125,19 @@ function render({ model, el }) {
 
   // -- what is seen
 
-  function drawHead() {
-    title.textContent = shown.title;
+  function drawState() {
     const found = asked.filter ? `${shown.total.toLocaleString("en")} of ` : "";
     const noun = shown.objects === 1 ? shown.noun : `${shown.noun}s`;
     count.textContent = `${found}${shown.objects.toLocaleString("en")} ${noun}`;
     standing.textContent = shown.standing;
     standing.className = `standing ${shown.good ? "good" : "bad"}`;
-    inner.setAttribute("aria-label", shown.title);
     inner.setAttribute("aria-rowcount", shown.total + 1);
+  }
+
+  function drawHead() {
+    title.textContent = shown.title;
+    drawState();
+    inner.setAttribute("aria-label", shown.title);
     inner.setAttribute("aria-colcount", shown.headings.length);
     heads.replaceChildren();
     shown.headings.forEach((heading, at) => {
@@ -171,7 +175,7 @@ function render({ model, el }) {
       return line;
     });
     rows.replaceChildren(...lines);
-    const columns = widths.map((each) => `minmax(calc(${each * 0.85}ch + 24px), ${each}fr)`).join(" ");
+    const columns = widths.map((each) => `minmax(calc(${each * 0.85}ch + 32px), ${each}fr)`).join(" ");
     for (const line of [heads, ...lines]) line.style.gridTemplateColumns = columns;
     space.style.height = `${Math.max(Math.min(tall(), TALLEST), 1)}px`;
     place();
@@ -198,11 +202,7 @@ function render({ model, el }) {
     shown = message;
     if (!same) widths = shown.headings.map((heading) => heading.length + 2);
     if (!same || !focused) drawHead(); // its button would lose the focus
-    else {
-      standing.textContent = shown.standing;
-      const noun = shown.objects === 1 ? shown.noun : `${shown.noun}s`;
-      count.textContent = `${shown.objects.toLocaleString("en")} ${noun}`;
-    }
+    else drawState();
     drawRows();
     if (message.pushed) ask(); // it was seen
     else if (!covered()) askSoon();

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dyninformer.display.live.page import texts
 from dyninformer.display.live.rows import Found
-from dyninformer.display.live.source import By, Headings, Source
+from dyninformer.display.live.source import Headings, Source
 from dyninformer.display.live.standing import Standing
-from dyninformer.display.live.table import TableRows, check_shown, still
-from dyninformer.display.live.view import View
+from dyninformer.display.live.table import TableRows, source_of, still
+from dyninformer.display.live.view import LiveView, View
 from dyninformer.display.text import visible
-from dyninformer.store.snapshot import Columns, Selector
+from dyninformer.frames.selection import LiveOptions
+from dyninformer.store.snapshot import Columns
 from dyninformer.types import Key, Object
 
 try:
@@ -155,7 +156,7 @@ class _Painter:
         }
 
 
-class LiveWidget(anywidget.AnyWidget):
+class LiveWidget(LiveView, anywidget.AnyWidget):
     """A table of any length that follows the cluster: to scroll, to sort by a click, to filter.
 
     ``informer.live_widget()`` gives it; it needs the extra ``widget``. The rows stay in the
@@ -178,37 +179,15 @@ class LiveWidget(anywidget.AnyWidget):
     rows = traitlets.Int(15).tag(sync=True)
     """How many are seen at a time."""
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        counted: bool = False,
-        sort_by: str | None = None,
-        rows: int = 15,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, source: Source, rows: int, options: LiveOptions) -> None:
         """``informer.live_widget()`` makes it."""
         super().__init__(rows=rows)
         self._source = source
-        self._new_rows = partial(TableRows, counted=counted, sort_by=sort_by)
+        self._new_rows = partial(TableRows, options)
         self._painter = _Painter(str(source.gvr), self._new_rows(), self.send)
-        like = f"live widget {source!r} {sort_by} {rows}"
-        self._view = View(source, self._painter, name, like)
+        like = f"live widget {source!r} {options.get('sort_by')} {rows}"
+        self._view = View(source, self._painter, options.get("name"), like)
         self.on_msg(self._take)
-
-    @property
-    def name(self) -> str:
-        """By which another one takes its place; empty if its cell decides."""
-        return self._view.name
-
-    @property
-    def running(self) -> bool:
-        """Whether it follows the cluster."""
-        return self._view.running
-
-    def stop(self) -> None:
-        """End it: what is on the screen stays, and says so. Idempotent."""
-        self._view.stop()
 
     def close(self) -> None:
         """End it, and take it from the screen."""
@@ -264,17 +243,7 @@ def _look(asked: Object) -> _Look:
 
 
 def live_widget(
-    informer: SharedIndexInformer,
-    columns: Columns | None,
-    *,
-    by: By | None,
-    selector: Selector | None,
-    field_selector: Selector | None,
-    sort_by: str | None,
-    rows: int,
-    name: str | None,
+    informer: SharedIndexInformer, columns: Columns | None, rows: int, options: LiveOptions
 ) -> LiveWidget:
     """What ``informer.live_widget()`` gives, whose docstring says what these are."""
-    source = Source(informer, columns, selector, field_selector, by)
-    check_shown(sort_by, rows, name)
-    return LiveWidget(source, counted=by is not None, sort_by=sort_by, rows=rows, name=name)
+    return LiveWidget(source_of(informer, columns, rows, options), rows, options)

@@ -11,7 +11,6 @@ import binascii
 import ipaddress
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -444,15 +443,40 @@ def compiled_pattern(pattern: str) -> re.Pattern[str] | None:
     for name, members in _POSIX.items():
         translated = translated.replace(f"[:{name}:]", members)
     translated = re.sub(r"(?<!\\)((?:\\\\)*)\$(?=\)|\||$)", r"\1\\Z", translated)
+    translated = _SET.sub(lambda found: _plain_set(found[0]), translated)
     try:
-        with (
-            warnings.catch_warnings()
-        ):  # a warning about the future of Python's patterns is no concern here
-            warnings.simplefilter("ignore")
-            return re.compile(translated, re.ASCII)
+        return re.compile(translated, re.ASCII)
     except (re.error, RecursionError, OverflowError):
         return None
 
+
+def _plain_set(text: str) -> str:
+    r"""A set whose signs mean what they mean in Go in later versions of Python as well.
+
+    Python warns of those. An escape that stands outside of sets is left as it is.
+
+    >>> print(_plain_set("[[&&a-c--z]"))
+    [\[\&\&a-c\--z]
+    """
+    if text[0] != "[":
+        return text
+    start = 2 if text[1] == "^" else 1
+    return text[:start] + _MEMBERS.sub(_plain_members, text[start:-1]) + "]"
+
+
+def _plain_members(found: re.Match[str]) -> str:
+    first, last = (_escaped(each) for each in found.groups(""))
+    return f"{first}-{last}" if last else first
+
+
+def _escaped(member: str) -> str:
+    return f"\\{member}" if member in _SIGNS else member
+
+
+_SET: Final = re.compile(r"\[\^?]?(?:\\.|[^\]\\])*]|\\.", re.DOTALL)
+_MEMBER = r"(\\x[0-9A-Fa-f]{2}|\\[0-7]{1,3}|\\.|.)"
+_MEMBERS: Final = re.compile(f"{_MEMBER}(?:-{_MEMBER})?", re.DOTALL)
+_SIGNS: Final = frozenset("[-&~|")
 
 _POSIX = {
     "alpha": "a-zA-Z",

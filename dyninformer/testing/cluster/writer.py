@@ -161,15 +161,20 @@ class Writer:
         require_name(draft.object, key)
         draft = replace(draft, object=placed(resource, draft.object, key.namespace))
         metadata = draft.object["metadata"]
+        uid = metadata.get("uid")
         live = self._cluster.log.get(resource.collection, key)
         if live is None and resource.creates_on_update and not draft.subresource:
+            if uid:
+                raise wrong_uid(resource, key, uid, "")
+            # A version is ignored: what was removed is made anew by whoever has not heard of it.
+            draft.object["metadata"] = {**metadata, "resourceVersion": ""}
             return create(self._cluster, draft, key.namespace)
         live = self._live(resource, key)
         if require_revision(draft.object) is None and not resource.builtin:
             why = "Invalid value: 0: must be specified for an update"
             found = cause("FieldValueInvalid", why, "metadata.resourceVersion")
             raise invalid(resource.group, resource.plural, key.name, [found])
-        uid, actual = metadata.get("uid"), live.object["metadata"]["uid"]
+        actual = live.object["metadata"]["uid"]
         if uid and uid != actual:
             raise wrong_uid(resource, key, uid, actual)
         return update(self._cluster, draft, live)

@@ -6,6 +6,7 @@
 //	clientgo inform RESOURCE NAMESPACE          a dynamic shared informer and its lister
 //	clientgo watch RESOURCE NAMESPACE VERSION   a watch with bookmarks, as it comes
 //	clientgo page RESOURCE NAMESPACE LIMIT      a paged list; after each page it waits for a line
+//	clientgo lead LEASE NAMESPACE               a leader elector, until a line comes
 //
 // RESOURCE is plural.version.group. The server is that of KUBECONFIG;
 // KUBE_FEATURE_WatchListClient chooses between streaming lists and plain ones.
@@ -67,6 +68,18 @@ func main() {
 	}
 }
 
+// read gives the lines that come in.
+func read() <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for input := bufio.NewScanner(os.Stdin); input.Scan(); {
+			lines <- input.Text()
+		}
+	}()
+	return lines
+}
+
 func run(args []string) error {
 	if len(args) == 1 && args[0] == "protobuf" {
 		return printMessages()
@@ -83,17 +96,14 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	if args[0] == "lead" {
+		return lead(config, args[1], args[2], read())
+	}
 	resource, _ := schema.ParseResourceArg(args[1])
 	if resource == nil {
 		return fmt.Errorf("%q is not plural.version.group", args[1])
 	}
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for input := bufio.NewScanner(os.Stdin); input.Scan(); {
-			lines <- input.Text()
-		}
-	}()
+	lines := read()
 	switch args[0] {
 	case "inform":
 		return inform(client, *resource, args[2], lines)

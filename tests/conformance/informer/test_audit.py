@@ -294,6 +294,21 @@ def test_s36_a_change_before_the_repair_is_not_told_backwards(
         assert versions == sorted(versions)
 
 
+def test_s36_the_last_change_of_all_is_put_right_if_it_was_left_out(
+    losing: Any, running: Running, widgets: Collection
+) -> None:
+    """Nothing has come after it, not even a bookmark: the watch will not come to its version."""
+    widgets.fill("gone", "same")
+    heard = Heard()
+    found = running(client=losing)
+    found.informer.add_event_handler(heard)
+    widgets.api.delete(widgets.at("gone"))
+    report = found.informer.audit(PATIENCE)
+    assert (report.deleted, report.unresolved) == ([f"{widgets.namespace}/gone"], [])
+    assert held_by(found) == state_of(widgets)
+    assert heard.wait("DELETED", "gone").final_state_unknown
+
+
 @on_embedded
 def test_s36_many_differences_are_put_right_by_a_list(
     faults: Faults, running: Running, widgets: Collection
@@ -361,6 +376,37 @@ def test_s36_what_cannot_be_audited_is_said_in_words(
     informer.stop(5)
     with pytest.raises(StoppedError, match="the informer has stopped"):
         informer.audit()
+
+
+@on_embedded
+def test_s36_what_was_put_right_is_logged_where_another_namespace_cannot_be_audited(
+    faults: Faults,
+    running: Running,
+    widgets: Collection,
+    other: Collection,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The audit fails; what it had put right by then was told to the handlers, and is no secret."""
+    for each in (widgets, other):
+        each.fill("gone")
+    faults.add(LoseEvents("DELETED"), resource="widgets")
+    metrics = Counts()
+    found = running(namespaces=[widgets.namespace, other.namespace], metrics=metrics)
+    first, second = found.informer.options.scopes  # in the order in which they are audited
+    lost = widgets if widgets.namespace == first else other
+    lost.api.delete(lost.at("gone"))
+    lost.fill("later")
+    until(lambda: f"{first}/later" in found.lister, PATIENCE)
+    with (
+        caplog.at_level(logging.WARNING, "dyninformer"),
+        faults.add(HttpStatus(403), namespace=second, verb="list"),
+        pytest.raises(AuditError, match=f"in namespace {second}: forbidden"),
+    ):
+        found.informer.audit(PATIENCE)
+    assert metrics["audit_repairs"] == 1
+    assert f"{first}/gone" not in found.lister
+    assert "1 deleted" in caplog.text
+    assert found.informer.status().audited is None
 
 
 def test_s36_a_resource_that_is_gone_cannot_be_audited(

@@ -1,4 +1,4 @@
-"""What is held, and how it changes: S6, S7, S12-S15, S17-S19."""
+"""What is held, and how it changes: S6, S7, S12-S15, S17-S19, S43."""
 
 from __future__ import annotations
 
@@ -293,6 +293,33 @@ def test_s15_a_compound_index_is_looked_up_by_its_parts(
     assert found.informer.indexer.index_keys("kind", ("red", "6")) == [f"{widgets.namespace}/b"]
     with pytest.raises(TypeError, match="a tuple of 2"):
         found.lister.by_index("kind", ("red",))
+
+
+def test_s43_what_is_selected_again_is_found_by_an_index(
+    running: Running, widgets: Collection, other: Collection
+) -> None:
+    """Of several namespaces; it follows what changes, and is said in the status alone."""
+    spaces = [widgets.namespace, other.namespace]
+    found = running(namespaces=spaces)
+    for number in range(6):
+        (widgets, other)[number % 2].fill(f"w{number}", color="blue" if number % 3 else "red")
+    until(lambda: len(found.lister) == 6)
+
+    def red(**options: Any) -> list[str]:
+        objects = found.lister.list(field_selector="spec.color=red", **options)
+        return sorted(obj["metadata"]["name"] for obj in objects)
+
+    assert [red(), red(), red()] == [["w0", "w3"]] * 3
+    assert found.informer.status().asked_indexes == ("field spec.color",)
+    assert list(found.informer.indexer.get_indexers()) == ["namespace"]
+    found.informer.patch("w1", spaces[1], {"spec": {"color": "red"}}, wait=True)
+    found.informer.patch("w0", spaces[0], {"metadata": {"labels": {"app": "shop"}}}, wait=True)
+    assert (red(), red(selector="app=shop")) == (["w0", "w1", "w3"], ["w0"])
+    assert len(found.lister.by_namespace(spaces[1]).list(field_selector="spec.color=red")) == 2
+    before = found.informer.snapshot()
+    found.informer.delete("w3", spaces[1], wait=True)
+    assert red() == ["w0", "w1"]
+    assert len(before.list(field_selector={"spec.color": "red"})) == 3
 
 
 @on_embedded

@@ -13,6 +13,7 @@ import pytest
 
 from dyninformer import InformerState, StaleCacheError, StoppedError
 from dyninformer.testing.faults import Faults, HttpStatus, Refuse, WithholdBookmarks
+from dyninformer.types import Object
 from tests.conformance.cluster import Collection
 from tests.conformance.informer.conftest import Asked, Factories, Running
 from tests.conformance.informer.recorders import (
@@ -23,6 +24,7 @@ from tests.conformance.informer.recorders import (
 )
 from tests.conformance.informer.relay import Relay
 from tests.conformance.wire import until
+from tests.watching.wires import Background
 
 
 def test_s35_a_cache_that_waits_to_be_fresh_has_all_that_was_written_before(
@@ -34,6 +36,35 @@ def test_s35_a_cache_that_waits_to_be_fresh_has_all_that_was_written_before(
         widgets.fill(f"w{number}")
         found.informer.wait_fresh(timeout=PATIENCE)
         assert len(found.lister) == number + 1
+
+
+@on_embedded
+def test_s35_an_older_event_does_not_show_that_a_newer_one_has_come(
+    running: Running, widgets: Collection
+) -> None:
+    """What comes after the call may have been written long before what is waited for."""
+    begun, first, second = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(obj: Object) -> Object:
+        begun.set()
+        gate = first if obj["metadata"]["name"] == "first" else second
+        gate.wait(PATIENCE)
+        return obj
+
+    found = running(transform=slow)
+    widgets.fill("first")
+    begun.wait(PATIENCE)
+    widgets.fill("second")
+    waiting = Background(lambda: found.informer.wait_fresh(timeout=PATIENCE))
+    first.set()
+    until(lambda: len(found.lister) == 1, PATIENCE)
+    with suppress(AssertionError):
+        until(lambda: not waiting.running, 0.3)  # it should not, and has the time to
+    ended, held = not waiting.running, len(found.lister)
+    second.set()
+    waiting.join(PATIENCE)
+    assert waiting.error is None
+    assert (ended, held, len(found.lister)) == (False, 1, 2)
 
 
 def test_s35_a_cache_where_nothing_happens_can_be_shown_to_be_fresh(

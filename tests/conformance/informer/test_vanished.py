@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from dyninformer import InformerState, open_informer
+from dyninformer import InformerState, SharedIndexInformer, open_informer
 from dyninformer.testing import ApiServer, ControlPlane
 from dyninformer.testing.client import dynamic_client
+from dyninformer.watching import silence, witness
+from dyninformer.watching.witness import Way
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.conftest import Running
 from tests.conformance.informer.recorders import PATIENCE, on_real
@@ -125,6 +127,62 @@ def test_s35_a_server_that_stands_still_is_noticed_within_60_seconds(
     finally:
         cluster.server.resume("kube-apiserver")
     found.informer.wait_fresh(timeout=PATIENCE)
+
+
+def test_s35_a_stream_that_goes_dead_while_new_ones_work_is_opened_again(
+    running: Running,
+    widgets: Collection,
+    relay: Relay,
+    relayed: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A second watch shows what it does not bring. Half a minute would be long for a test."""
+    monkeypatch.setattr(silence, "QUIET", 0.5)
+    monkeypatch.setattr(silence, "HEARTBEAT_EVERY", 1.0)
+    monkeypatch.setattr(silence, "HOLDS", 2)
+    found = running(client=relayed)
+    until(lambda: found.informer.status().live, PATIENCE)
+    relay.forget()
+    widgets.fill("a")
+    until(lambda: len(found.lister) == 1, PATIENCE)
+    until(lambda: found.informer.status().live, PATIENCE)
+
+
+def _heartbeats_end(informer: SharedIndexInformer) -> bool:
+    """One has, so that the connection that is kept lies idle, or waits for the end of another."""
+    members = informer._reflectors._runtime.prober._members.values()
+    return any(each.stream is not None and each.stream.listened > 0 for each in members)
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_s35_streams_that_all_go_dead_at_once_are_opened_again_whatever_they_miss(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Before their first bookmark; by the connection that is kept, whichever stream is asked of."""
+    monkeypatch.setattr(silence, "QUIET", 0.5)
+    monkeypatch.setattr(silence, "HEARTBEAT_EVERY", 2.0)
+    monkeypatch.setattr(silence, "HOLDS", 1)
+    monkeypatch.setattr(silence, "ALSO_SILENT", 0.5)
+    monkeypatch.setattr(silence, "BEHIND", 1000.0)  # nothing that is missing is proof
+    monkeypatch.setattr(witness, "KEPT", Way(kept=True, anew=False, within=0.5))
+    names = [f"n{number}" for number in range(count)]
+    with ApiServer() as server:
+        for name in names:
+            server.create({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}})
+        relay = Relay(server.url)
+        there: Any = dynamic_client(relay.url, server.token, server.ca)
+        with open_informer("v1/configmaps", client=there, namespace=names) as found:
+            until(lambda: found.informer.status().live, PATIENCE)
+            until(lambda: _heartbeats_end(found.informer), PATIENCE)
+            relay.forget()
+            metadata = {"name": "a", "namespace": names[-1]}
+            asked = len(server.requests)
+            server.create({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
+            until(lambda: len(found.lister) == 1, PATIENCE)
+            assert all(
+                "sendInitialEvents" not in dict(each.query) for each in server.requests[asked:]
+            )
+        relay.close()
 
 
 def test_s29_caches_are_current_soon_after_a_server_is_back(

@@ -56,6 +56,21 @@ def test_it_is_drawn_anew_when_counts_change_and_ends_with_its_informer(
     screen.until(lambda text: "ended" in text)
 
 
+def test_a_terminal_shows_the_counts_of_the_moment(
+    server: ApiServer, synced: SharedIndexInformer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It draws nothing there, and follows nothing; each look is a new one."""
+    synced.wait_for_version(write(server, "a", n="x"), 20)
+    plot = synced.live_plot(".data.n")
+    plot._ipython_display_()
+    shown = capsys.readouterr().out
+    assert shown.startswith("configmaps.v1 by data.n: 1 object, live\n")
+    assert shown.endswith("       1  x\n")
+    assert not plot.running
+    synced.wait_for_version(write(server, "b", n="x"), 20)
+    assert "       2  x" in str(plot) == repr(plot)
+
+
 def test_without_matplotlib_the_extra_is_named(
     synced: SharedIndexInformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

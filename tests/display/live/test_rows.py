@@ -120,6 +120,19 @@ def test_a_filter_finds_rows_that_have_every_word_somewhere() -> None:
     assert keys(rows, Query(words=("shop", "true"))) == ["b"]
 
 
+def test_a_filter_finds_values_as_they_are_shown() -> None:
+    """Lists and objects too; what is nested too deep to be shown is found by nothing."""
+    deep: list[Any] = []
+    for _ in range(2000):
+        deep = [deep]
+    rows = LiveRows()
+    rows.fill({"a": (["x", True],), "b": ({"k": None},), "c": (1e21,), "d": (deep,)})
+    assert keys(rows, Query(words=("x,", "true"))) == ["a"]
+    assert keys(rows, Query(words=('{"k":null}',))) == ["b"]
+    assert keys(rows, Query(words=("1000000000000000000000",))) == ["c"]
+    assert keys(rows, Query(words=("[",))) == []
+
+
 def test_a_window_is_never_beyond_the_end() -> None:
     """Who has scrolled further than there are rows now gets the last ones."""
     window = filled(*range(8)).window(Query(), 100, 3)

@@ -129,6 +129,20 @@ def test_with_by_it_counts(
     table.stop()
 
 
+def test_each_path_of_by_has_a_column_in_the_order_in_which_they_are_given(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """Two that would have one heading are there in full."""
+    synced.wait_for_version(write(server, "a", n="x"), 20)
+    lines = str(synced.live(by=[".spec.n", ".status.n"])).splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        [".SPEC.N", ".STATUS.N", "COUNT"],
+        ["<none>", "<none>", "1"],
+    ]
+    lines = str(synced.live(by=[".data.n", ".metadata.name"])).splitlines()
+    assert [line.split() for line in lines[1:]] == [["DATA.N", "NAME", "COUNT"], ["x", "a", "1"]]
+
+
 def test_it_says_that_the_server_is_away_and_that_it_is_back(
     server: ApiServer, synced: SharedIndexInformer, screen: FakeScreen
 ) -> None:
@@ -230,19 +244,34 @@ def test_a_table_that_has_ended_holds_no_informer(
     assert held == []
 
 
-def test_a_painter_that_fails_is_logged_and_ends(
+def test_a_view_that_fails_says_so_in_its_cell_and_ends(
     synced: SharedIndexInformer,
     screen: FakeScreen,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A column that is not there is known only when the columns are."""
+    """A column that is not there is known only when the columns are. It is logged as well."""
+    monkeypatch.setattr("dyninformer.display.live.view._FIRST_SECONDS", 20)
     table = synced.live(DATA, sort_by="nope")
-    shown(table)
+    with pytest.raises(ValueError, match="which is no column: there are namespace, name, n"):
+        shown(table)
     for thread in threads():
         thread.join(20)
     assert not table.running
+    assert screen.pictures.empty()
     assert "which is no column: there are" in caplog.text
+
+
+def test_a_view_that_has_failed_says_no_more_that_it_reads(
+    synced: SharedIndexInformer, screen: FakeScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """IPython shows its repr below the error."""
+    monkeypatch.setattr("dyninformer.display.live.view._FIRST_SECONDS", 20)
+    table = synced.live(DATA, sort_by="nope")
+    with pytest.raises(ValueError, match="which is no column"):
+        shown(table)
+    assert str(table) == f"{synced.gvr}: stopped"
+    assert screen.pictures.empty()
 
 
 @pytest.mark.parametrize(
@@ -252,6 +281,7 @@ def test_a_painter_that_fails_is_logged_and_ends(
         ({"selector": "a=="}, None),
         ({"selector": "!!"}, SelectorError),
         ({"by": "{.x"}, JSONPathError),
+        ({"by": []}, ValueError),
         ({"rows": 0}, ValueError),
         ({"rows": "many"}, TypeError),
         ({"sort_by": 3}, TypeError),

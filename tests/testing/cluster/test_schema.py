@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from dyninformer.testing.cluster.bodies import UnreadableError
 from dyninformer.testing.cluster.resources import Resource
 from dyninformer.testing.cluster.schema import (
     admit,
+    compiled_pattern,
     content_causes,
     prepare_for_read,
     with_rules_note,
@@ -315,3 +317,33 @@ def test_odd_numbers_are_judged_without_failing(step: float) -> None:
     found = resource(obj(spec=obj(n={"type": "number", "multipleOf": step})))
     for value in (2**63 - 1, 1e308, 0.3, -0.3, 9):
         assert len(content_causes(found, {"spec": {"n": value}})) in {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "does_not"),
+    [
+        ("^[[a]+$", "[a[", "b"),
+        ("^[a||b&&c~~]+$", "a|b&c~", "-"),
+        ("^[+--]+$", "+,-", "."),
+        ("^[a-c--]+$", "ab-", "z"),
+        ("^[^[&]+$", "ab", "a["),
+        (r"^\[[]a]$", "[]", "[b"),
+    ],
+)
+def test_signs_in_a_set_mean_themselves(pattern: str, fits: str, does_not: str) -> None:
+    """Python, which would warn of what they may mean one day, is told so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled = compiled_pattern(pattern)
+    assert compiled is not None
+    assert compiled.search(fits)
+    assert not compiled.search(does_not)
+
+
+@pytest.mark.parametrize("pattern", [r"^[!-\x2d--9]$", r"^[!-\055--9]$"])
+def test_a_range_behind_the_number_of_a_sign_is_one(pattern: str) -> None:
+    """From the sign of that number, and from a dash."""
+    compiled = compiled_pattern(pattern)
+    assert compiled is not None
+    assert all(compiled.match(each) for each in "!-.59")
+    assert not compiled.match("a")

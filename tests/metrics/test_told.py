@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from dyninformer import DynamicSharedInformerFactory, GroupVersionResource, SharedIndexInformer
-from dyninformer.metrics import NO_METRICS, contained
+from dyninformer.metrics.told import NO_METRICS, contained
 from dyninformer.testing import ApiServer
 from tests.config_maps import MAPS, PATIENCE, write
 from tests.conformance.wire import until

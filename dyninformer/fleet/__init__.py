@@ -1,0 +1,1 @@
+"""Many clusters as one: a factory for each, behind one informer and one lister per resource."""

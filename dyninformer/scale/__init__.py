@@ -1,0 +1,1 @@
+"""Many machines: shards of a collection shared among replicas, and one that leads."""

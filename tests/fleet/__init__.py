@@ -1,0 +1,1 @@
+"""Tests of many clusters as one."""
