@@ -27,6 +27,8 @@ from dyninformer.testing import ControlPlane
 from dyninformer.testing.client import write_private
 from dyninformer.types import Object
 
+_RBAC = "rbac.authorization.k8s.io"
+
 ISSUER = "https://kubernetes.default.svc"
 LIFE = 10.0
 """Seconds that a token or a certificate is good for."""
@@ -46,6 +48,22 @@ def write_kubeconfig(path: Path, cluster: Object, user: Object) -> Path:
     }
     write_private(path, json.dumps(config).encode())
     return path
+
+
+def user(name: str) -> Object:
+    """Who a binding is for."""
+    return {"kind": "User", "name": name, "apiGroup": _RBAC}
+
+
+def may_read(name: str, group: str, resource: str, subjects: list[Object]) -> list[Object]:
+    """A ClusterRole to read a resource, and its binding."""
+    rules = [{"apiGroups": [group], "resources": [resource], "verbs": ["get", "list", "watch"]}]
+    role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}}
+    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
+    return [
+        {**role, "rules": rules},
+        {**role, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": subjects},
+    ]
 
 
 class Rotation:
@@ -155,7 +173,7 @@ class Certified:
     """A user with a client certificate, in files."""
 
     def __init__(self, name: str, folder: Path) -> None:
-        self.subject = {"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"}
+        self.subject = user(name)
         self.authority = folder / "clients.crt"
         self._ca = trustme.CA()
         self._name = name

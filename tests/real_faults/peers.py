@@ -28,6 +28,7 @@ from kubernetes import watch as official_watch
 from benchmarks.peers.installed import MissingError, kube_rs_program
 from dyninformer import open_informer
 from dyninformer.testing import ApiError, ControlPlane
+from dyninformer.testing.control_plane import Process
 from dyninformer.types import Object
 from tests.conformance import go_program, shapes
 from tests.conformance.go_program import GoProgram
@@ -36,7 +37,7 @@ from tests.conformance.informer.recorders import WIDGETS
 from tests.conformance.informer.relay import Relay
 from tests.conformance.informer.test_vanished import Island, ip
 from tests.conformance.wire import until
-from tests.real_faults.credentials import write_kubeconfig
+from tests.real_faults.credentials import may_read, user, write_kubeconfig
 from tests.real_faults.rig import pause
 
 COUNT = 50
@@ -44,6 +45,9 @@ STEADY_SECONDS = 3.0
 """For which all of them watch before anything goes wrong."""
 AUDIT_SECONDS = 20.0
 """How often our cache is audited, where that is what a case is about."""
+
+PEER = "peer"
+"""Who they are, where that is what a case is about."""
 
 State = dict[str, str]
 """Versions by name."""
@@ -187,7 +191,13 @@ class Stage:
     """A server with widgets, and peers that look at it through something that may fail."""
 
     def __init__(
-        self, server: ControlPlane, url: str, stack: ExitStack, *, audit: float = 0
+        self,
+        server: ControlPlane,
+        url: str,
+        stack: ExitStack,
+        *,
+        token: str | None = None,
+        audit: float = 0,
     ) -> None:
         self.server = server
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="peers-")))
@@ -197,7 +207,7 @@ class Stage:
             tls = {"certificate-authority": str(server.ca), "tls-server-name": "127.0.0.1"}
             cluster = {**cluster, **tls}
         path = folder / "kubeconfig"
-        kubeconfig = write_kubeconfig(path, cluster, {"token": server.token})
+        kubeconfig = write_kubeconfig(path, cluster, {"token": token or server.token})
         for number in range(COUNT):
             server.install(widget(f"w{number}", 0))
         self.peers: list[Peer] = [
@@ -282,6 +292,39 @@ def swallowed(server: ControlPlane, stack: ExitStack, patience: float) -> dict[s
     return stage.measure(patience)
 
 
+def killed(server: ControlPlane, stack: ExitStack, patience: float) -> dict[str, float]:
+    """kube-apiserver is killed, and begins anew after 20 s."""
+    return _without(server, "kube-apiserver", stack, patience)
+
+
+def etcd_killed(server: ControlPlane, stack: ExitStack, patience: float) -> dict[str, float]:
+    """The store, etcd, is killed, and begins anew after 20 s."""
+    return _without(server, "etcd", stack, patience)
+
+
+def resets(server: ControlPlane, stack: ExitStack, patience: float) -> dict[str, float]:
+    """All connections are reset, and each new one within a second, for 20 s."""
+    stage, relay = _behind_relay(server, stack)
+    for _ in range(25):
+        relay.reset()
+        pause(0.8)
+    stage.change(1)
+    return stage.measure(patience)
+
+
+def rights(server: ControlPlane, stack: ExitStack, patience: float) -> dict[str, float]:
+    """The right to list and watch is taken for a minute, streams are cut, and it is given back."""
+    role, binding = may_read("peers", WIDGETS.group, "widgets", [user(PEER)])
+    server.install(role, binding)
+    stage, relay = _behind_relay(server, stack, server.token_for(PEER))
+    server.delete(binding)
+    relay.reset()
+    pause(60)
+    stage.change(1)
+    server.install(binding)
+    return stage.measure(patience)
+
+
 def compacted(server: ControlPlane, stack: ExitStack, patience: float) -> dict[str, float]:
     """The version that was held is compacted away while the server is out of reach."""
     stage, relay = _behind_relay(server, stack)
@@ -322,6 +365,10 @@ CASES = (
     compacted,
     restored,
     restored_hidden,
+    killed,
+    etcd_killed,
+    resets,
+    rights,
 )
 
 
@@ -339,7 +386,7 @@ def main() -> None:
     print("|---|" + "--:|" * len(shown), flush=True)
     for case in [CASES[names.index(name)] for name in chosen.cases] or CASES:
         with ExitStack() as stack:
-            server = stack.enter_context(ControlPlane())
+            server = stack.enter_context(ControlPlane(users={PEER: []}))
             server.install(shapes.WIDGETS)
             found = case(server, stack, chosen.patience)
             cells = [
@@ -363,17 +410,36 @@ def _named(obj: Any) -> tuple[str, str]:
     return obj["metadata"]["name"], obj["metadata"]["resourceVersion"]
 
 
-def _behind_relay(server: ControlPlane, stack: ExitStack) -> tuple[Stage, Relay]:
+def _behind_relay(
+    server: ControlPlane, stack: ExitStack, token: str | None = None
+) -> tuple[Stage, Relay]:
     relay = Relay(server.url)
     stack.callback(relay.close)
-    return Stage(server, relay.url, stack), relay
+    return Stage(server, relay.url, stack, token=token), relay
+
+
+def _without(
+    server: ControlPlane, process: Process, stack: ExitStack, patience: float
+) -> dict[str, float]:
+    stage, _ = _behind_relay(server, stack)
+    server.kill(process)
+    pause(20)
+    server.start(process)
+    until(lambda: _changed(stage), 60, "the server takes writes")
+    return stage.measure(patience)
+
+
+def _changed(stage: Stage, size: int = 1) -> bool:
+    try:
+        stage.change(size)
+    except ApiError:
+        return False
+    return True
 
 
 def _written(stage: Stage, size: int) -> bool:
     """As soon as the server takes writes; all peers have seen them."""
-    try:
-        stage.change(size)
-    except ApiError:
+    if not _changed(stage, size):
         return False
     there = stage.there()
     until(lambda: all(each.held() == there for each in stage.peers), 60)

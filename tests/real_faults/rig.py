@@ -30,7 +30,14 @@ from tests.conformance.informer.relay import Relay
 from tests.conformance.shapes import ANYTHING, crd
 from tests.conformance.wire import until
 from tests.real_faults import credentials
-from tests.real_faults.credentials import Account, Certified, Rotation, write_kubeconfig
+from tests.real_faults.credentials import (
+    Account,
+    Certified,
+    Rotation,
+    may_read,
+    user,
+    write_kubeconfig,
+)
 from tests.real_faults.faults import FAULTS
 from tests.real_faults.schedule import Round
 from tests.real_faults.watched import (
@@ -54,7 +61,6 @@ DESCRIPTORS: Final = 15
 """So many may be more than after the first round: of a question that is under way, and of
 connections that are kept for the next one, with three sockets each, as the relay is here, too."""
 
-_RBAC = "rbac.authorization.k8s.io"
 _STORED = b"/registry/faults.example.com/widgets/"
 
 
@@ -217,13 +223,13 @@ class Rig:
             self.server.create(
                 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             )
-        users = [{"kind": "User", "name": name, "apiGroup": _RBAC} for name in ("plain", "paged")]
-        self._binding = _right("widgets", WIDGETS.group, "widgets", [*subjects, *users])[1]
+        users = [user(name) for name in ("plain", "paged")]
+        self._binding = may_read("widgets", WIDGETS.group, "widgets", [*subjects, *users])[1]
         # One of them is not told of CRDs.
-        seeing = _right(
+        seeing = may_read(
             "crds", "apiextensions.k8s.io", "customresourcedefinitions", [*subjects, users[0]]
         )
-        self.server.install(_right("widgets", WIDGETS.group, "widgets", [])[0], *seeing)
+        self.server.install(may_read("widgets", WIDGETS.group, "widgets", [])[0], *seeing)
         self.permit()
 
     def close(self) -> None:
@@ -427,17 +433,6 @@ class Wrote:
 
     acknowledged: int
     told: int
-
-
-def _right(name: str, group: str, resource: str, subjects: list[Object]) -> list[Object]:
-    """A ClusterRole to read a resource, and its binding."""
-    rules = [{"apiGroups": [group], "resources": [resource], "verbs": ["get", "list", "watch"]}]
-    role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}}
-    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
-    return [
-        {**role, "rules": rules},
-        {**role, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": subjects},
-    ]
 
 
 def _threads() -> int:
