@@ -36,6 +36,12 @@ _OTHER_NAME = (
 )
 _CERTIFICATES = {9: _NOT_NOW, 10: _NOT_NOW, 62: _OTHER_NAME, 64: _OTHER_NAME}
 """By OpenSSL's code: not yet valid, expired, another name, another address."""
+_OWN_CERTIFICATE = (
+    "Give client-certificate and client-key in the kubeconfig that are valid now, and of an "
+    "authority that the server trusts."
+)
+_NOBODY_BEHIND = "What listens there, a load balancer or a proxy, may have no server behind it now."
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL"})
 _NO_MORE_FILES = (
     "Each resource or namespace that is watched takes a connection, and each connection a file: "
     "allow more of them (ulimit -n, LimitNOFILE), or watch all namespaces by one informer."
@@ -113,8 +119,7 @@ def _reason(found: list[BaseException], stage: str, *, behind_proxy: bool) -> tu
         return f"it did not answer in time while {stage}", _SERVER
     for each in found:
         if isinstance(each, ssl.SSLError):
-            detail = each.reason or each.strerror or "TLS failed"
-            return f"TLS failed ({detail[:_LONGEST_DETAIL]})", _CERTIFICATE
+            return _tls_failure(each, stage)
         if isinstance(each, RemoteDisconnected):
             return "it closed the connection without an answer", ""
     for why in filter(None, map(_why, found)):
@@ -122,6 +127,23 @@ def _reason(found: list[BaseException], stage: str, *, behind_proxy: bool) -> tu
     if _any(found, (HTTPException,)):
         return "what answers there does not speak HTTP as expected", _SERVER
     return f"{type(found[0]).__name__} while {stage}", _SERVER
+
+
+def _tls_failure(error: ssl.SSLError, stage: str) -> tuple[str, str]:
+    """All but a certificate of the server that is not trusted."""
+    detail = (error.reason or error.strerror or "no more is known")[:_LONGEST_DETAIL]
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError) or "_EOF_" in detail:
+        if stage == "asked":
+            return "it closed the connection without an answer", ""
+        return "it closed the connection before TLS was agreed on", _NOBODY_BEHIND
+    if detail in _NO_TLS:
+        return f"it does not speak TLS ({detail})", f"Is it http, or another port? {_SERVER}"
+    if detail == "KEY_VALUES_MISMATCH":
+        what = "client-key in the kubeconfig is not the key of client-certificate"
+        return what, "If they have just been replaced, only one was; else give the two of one pair."
+    if "_ALERT_" in detail and any(word in detail for word in ("CERT", "UNKNOWN_CA", "HANDSHAKE")):
+        return f"it refused this client's TLS ({detail})", _OWN_CERTIFICATE
+    return f"TLS failed ({detail})", _SERVER
 
 
 def _lack_of_files(found: list[BaseException]) -> tuple[str, str] | None:
