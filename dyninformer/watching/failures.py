@@ -121,7 +121,7 @@ def _reason(found: list[BaseException], stage: str, *, behind_proxy: bool) -> tu
         if isinstance(each, ssl.SSLError):
             return _tls_failure(each, stage)
         if isinstance(each, RemoteDisconnected):
-            return "it closed the connection without an answer", ""
+            return "it closed the connection without an answer", _NOBODY_BEHIND
     for why in filter(None, map(_why, found)):
         return why, "" if stage == "asked" else _SERVER
     if _any(found, (HTTPException,)):
@@ -134,7 +134,7 @@ def _tls_failure(error: ssl.SSLError, stage: str) -> tuple[str, str]:
     detail = (error.reason or error.strerror or "no more is known")[:_LONGEST_DETAIL]
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError) or "_EOF_" in detail:
         if stage == "asked":
-            return "it closed the connection without an answer", ""
+            return "it closed the connection without an answer", _NOBODY_BEHIND
         return "it closed the connection before TLS was agreed on", _NOBODY_BEHIND
     if detail in _NO_TLS:
         return f"it does not speak TLS ({detail})", f"Is it http, or another port? {_SERVER}"

@@ -180,6 +180,14 @@ def test_without_its_extra_the_command_says_what_to_install() -> None:
     assert done.stderr == "error: the command needs typer: pip install 'dyninformer[cli]'\n"
 
 
+def test_the_package_runs_as_the_command() -> None:
+    """``python -m`` finds it where the folder of commands is not in PATH."""
+    script = [sys.executable, "-m", "dyninformer", "--version"]
+    done = subprocess.run(script, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"dyninformer \S+\n", done.stdout)
+
+
 def test_messages_advise_what_a_shell_has(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """No parameter of Python is named; what is translated is still what the library says."""
     monkeypatch.setenv("KUBECONFIG", "/nonexistent/config")
