@@ -9,8 +9,8 @@ longer it sleeps is the lag, of which the loop alone, without all that, is in th
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 import threading
 import time
 from functools import partial
@@ -125,15 +125,17 @@ async def measure(server: Server, waits: int, rate: int, seconds: float) -> None
     print(f"Threads for the waits, the stream and the handler: {max(0, threads - 1)}.")
 
 
-def main() -> None:
+def main(waits: int, rate: int, seconds: float) -> None:
     """Print the tables."""
-    given = [float(each) for each in sys.argv[1:]]
-    waits, rate, seconds = given + [WAITS, RATE, SECONDS][len(given) :]
     print("| lag of the loop, ms | median | p99 | longest |\n|---|--:|--:|--:|")
     print(shown("alone", asyncio.run(alone())))
-    with replaying(max(2_000, int(waits))) as server:
-        asyncio.run(measure(server, int(waits), int(rate), seconds))
+    with replaying(max(2_000, waits)) as server:
+        asyncio.run(measure(server, waits, rate, seconds))
 
 
 if __name__ == "__main__":
-    main()
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("waits", nargs="?", type=int, default=WAITS)
+    arguments.add_argument("rate", nargs="?", type=int, default=RATE)
+    arguments.add_argument("seconds", nargs="?", type=float, default=SECONDS)
+    main(**vars(arguments.parse_args()))

@@ -8,9 +8,9 @@ too. What counts is the ratio of the medians: from `start` until 45 have synced.
 
 from __future__ import annotations
 
+import argparse
 import socket
 import statistics
-import sys
 import threading
 import time
 from contextlib import ExitStack
@@ -84,4 +84,6 @@ def main(rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 15)
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("rounds", nargs="?", type=int, default=15)
+    main(arguments.parse_args().rounds)

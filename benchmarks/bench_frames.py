@@ -8,8 +8,8 @@ the same.
 
 from __future__ import annotations
 
+import argparse
 import gc
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -67,11 +67,10 @@ def normalized(lister: GenericLister) -> Any:
     return found
 
 
-def main() -> None:
+def main(count: int) -> None:
     """Print the table."""
     import polars  # noqa: PLC0415 - an extra
 
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else OBJECTS
     lister = GenericLister(filled(count), lambda: True)
     few = GenericLister(filled(10), lambda: True)
     peer = seconds(lambda: normalized(lister))
@@ -92,4 +91,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("objects", nargs="?", type=int, default=OBJECTS)
+    main(arguments.parse_args().objects)

@@ -7,11 +7,11 @@ by; the time is CPU time of the one thread that works. No network is in it.
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import multiprocessing
 import random
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection
@@ -240,9 +240,8 @@ def _send(pipe: Connection, make: Callable[[], Cache], count: int) -> None:
     pipe.send(measure(make, count))
 
 
-def main() -> None:
+def main(count: int) -> None:
     """Print the table."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else OBJECTS
     store, peer = in_its_own_process(StoreCache, count), in_its_own_process(DictCache, count)
     print(f"{count} objects of {len(next(objects(1, 10**7)))} bytes")
     print(f"{'':34} {'store':>8} {'dict cache':>11} {'ratio':>7}")
@@ -252,4 +251,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("objects", nargs="?", type=int, default=OBJECTS)
+    main(arguments.parse_args().objects)
