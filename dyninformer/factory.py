@@ -6,7 +6,6 @@ import atexit
 import logging
 import os
 import random
-import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +47,7 @@ from dyninformer.threads import (
     EndedByWith,
     Flag,
     Pause,
+    ReentrantLock,
     Waiting,
     in_forked_child,
     runs_for,
@@ -147,7 +147,7 @@ class DynamicSharedInformerFactory(Shown, EndedByWith):
         # Guards _followers, and _stopped's change. Nothing that takes a lock is called under it.
         # A signal handler that shuts down may come while its own thread holds it, hence one that
         # can be taken twice.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._followers: Followers = ()
         self._stopped = Flag()
         _factories.add(self)
@@ -783,7 +783,7 @@ class Registry:
         # Guards what is below. Under it an informer is made, which takes no lock and asks nothing
         # of the network; none is started or stopped. A signal handler that shuts down may come
         # while its own thread holds it, hence one that can be taken twice.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._entries: dict[GroupVersionResource, _Entry] = {}
         self._closed = False
         in_forked_child(self, "_lock", _closed=True)

@@ -11,7 +11,6 @@ import inspect
 import itertools
 import logging
 import random
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +34,7 @@ from dyninformer.threads import (
     Flag,
     OwnThread,
     Pause,
+    ReentrantLock,
     Waiting,
     in_forked_child,
     runs_for,
@@ -161,7 +161,7 @@ class Follower(Shown, ClosedByWith):
         self._followed = FollowedInformers(registry, on_event, self.name, add)
         self._wake = Flag()  # a CRD changed, or the end has come
         self._progress = Bell()  # rings when the thread has taken a step, and at the end
-        self._lock = threading.RLock()  # guards _unsubscribe, and _closed's change
+        self._lock = ReentrantLock()  # guards _unsubscribe, and _closed's change
         self._closed = False
         # One writer, the thread; the others read.
         self._reason = ""
@@ -502,7 +502,7 @@ class FollowedInformers:
         self._on_event = on_event
         self._name = name
         self._add = add
-        self._lock = threading.RLock()  # guards _followed, and _closed's change
+        self._lock = ReentrantLock()  # guards _followed, and _closed's change
         self._followed: ByResource = {}
         self._closed = False
         self.left = False

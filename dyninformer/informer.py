@@ -49,6 +49,7 @@ from dyninformer.threads import (
     Bell,
     Deadline,
     Pause,
+    ReentrantLock,
     Waiting,
     in_forked_child,
     runs_for,
@@ -726,7 +727,7 @@ class Reflectors:
         # reflectors are made and started, which takes locks of the connection; the store's is
         # not taken. A signal handler that stops may come while its own thread holds it, hence one
         # that can be taken twice.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._reflectors: tuple[Reflector, ...] = ()
         self._audits: set[Channel] = set()  # what audits ask through; guarded, too
         self._next_audit: Timer | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +24,15 @@ from dyninformer.options import ALL_NAMESPACES, IndexValue, spelled_out
 from dyninformer.shown import Shown
 from dyninformer.store.snapshot import ByNamespace, Columns, Selector, View
 from dyninformer.store.store import EntriesByKey, Store
-from dyninformer.threads import Bell, Deadline, Pause, Waiting, in_forked_child, spawn
+from dyninformer.threads import (
+    Bell,
+    Deadline,
+    Pause,
+    ReentrantLock,
+    Waiting,
+    in_forked_child,
+    spawn,
+)
 from dyninformer.types import Names, Object, Objects
 from dyninformer.watching.status import InformerState, InformerStatus
 
@@ -61,7 +68,7 @@ class KeyRules:
     ) -> None:
         self.namespaces = tuple(namespaces)
         """Those that are watched."""
-        self._lock = threading.RLock()  # guards the two below
+        self._lock = ReentrantLock()  # guards the two below
         self._asking = False
         self._askers = Askers()
         in_forked_child(self, "_lock", _asking=False, _askers=list)

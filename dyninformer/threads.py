@@ -1,7 +1,7 @@
 """Threads, waits and deadlines that an interrupt or a fork leaves whole.
 
 - Waits that an interrupt ends, without leaving a lock taken (S23): `Bell`, `Bells`, `Flag`,
-  `Deadline`.
+  `Deadline`; a lock that none leaves taken, `ReentrantLock`.
 - Waits that are described, for a thread or an event loop to carry out: `Waiting`, `waited`.
 - Threads that know whose code they run, so that stopping never waits for itself (S11):
   `OwnThread`, `spawn`, `runs_for`.
@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import _thread
 import logging
 import math
 import os
@@ -36,7 +37,30 @@ _logger = logging.getLogger(__name__)
 # `threading.Condition`, and `threading.Event` with it, take and free their lock in Python
 # code: an interrupt (Ctrl-C) between two of its bytecodes leaves the lock taken for ever, and
 # every thread that wants to wake the waiter stands still with it. Here ``with`` is only used on
-# locks of C, which nothing can come between, and nobody holds one while it waits.
+# locks that nothing can come between, those of C, and nobody holds one while it waits.
+
+
+if sys.version_info[:2] == (3, 14):
+
+    class ReentrantLock(_thread.RLock):  # type: ignore[misc, unused-ignore] # not final there
+        """A `threading.RLock` whose ``with`` begins in one step, as it does in other versions.
+
+        Python 3.14 hears of signals between taking a lock and the block that frees it
+        (python/cpython#148874, mended after 3.14.3): what a handler raises there would leave the
+        lock taken for ever. It does not where a loop takes what comes next, nor as a function
+        of Python returns.
+        """
+
+        __slots__ = ()
+
+        def __enter__(self) -> bool:  # type: ignore[override, unused-ignore]
+            taken = False
+            for taken in iter(self.acquire, None):  # noqa: B007 - once
+                break
+            return taken
+
+else:
+    ReentrantLock = threading.RLock
 
 
 def lock_timeout(seconds: float | None) -> float:
@@ -382,12 +406,12 @@ class _InChild:
     then: Callable[[Any], object] | None
 
 
-Locks: TypeAlias = list[threading.RLock]
+Locks: TypeAlias = list[ReentrantLock]
 
 _registered: WeakKeyDictionary[object, _InChild] = WeakKeyDictionary()
 _usual: WeakValueDictionary[type, _InChild] = WeakValueDictionary()  # one for all of a class
-_crossing: WeakSet[threading.RLock] = WeakSet()  # held while a fork happens
-_crossing_lock = threading.RLock()  # guards _crossing; taken before those, to fork or to add one
+_crossing: WeakSet[ReentrantLock] = WeakSet()  # held while a fork happens
+_crossing_lock = ReentrantLock()  # guards _crossing; taken before those, to fork or to add one
 _taken: Locks = []
 
 
@@ -409,13 +433,13 @@ def in_forked_child(
     _registered[thing] = usual if usual == said else said
 
 
-def lock_across_forks() -> threading.RLock:
+def lock_across_forks() -> ReentrantLock:
     """A lock that a thread holds while it forks, and that both sides then release.
 
     So a fork waits for the section to end, and the child finds its state whole. A thread that
     holds one may not wait for a thread that forks, run a user's code, or take another such lock.
     """
-    lock = threading.RLock()
+    lock = ReentrantLock()
     with _crossing_lock:
         _crossing.add(lock)
     return lock
@@ -442,7 +466,7 @@ def _after_fork_in_child() -> None:
             member = getattr(thing, name)
             if not isinstance(member, Bell | Flag):
                 reentrant = isinstance(member, type(_crossing_lock))
-                setattr(thing, name, threading.RLock() if reentrant else threading.Lock())
+                setattr(thing, name, ReentrantLock() if reentrant else threading.Lock())
         for name, value in child.values.items():
             setattr(thing, name, value() if callable(value) else value)
     for thing, child in registered:

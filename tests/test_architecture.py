@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 IMAGES = ROOT / "docs" / "images"
 
 _PLACE = re.compile(r"`((?:[a-z_0-9]+/)*[a-z_0-9]+(?:\.py|/))`")
-_LOCKS = ("Lock", "RLock", "lock_across_forks")
+_LOCKS = ("Lock", "ReentrantLock", "RLock", "lock_across_forks")
 
 
 @pytest.mark.parametrize("place", sorted(set(_PLACE.findall(PAGE))))

@@ -2,12 +2,59 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
+import time
 
 import pytest
 
-from dyninformer.threads import Bell, Bells, Deadline, Flag, spawn
+from dyninformer.threads import Bell, Bells, Deadline, Flag, ReentrantLock, spawn
 from tests.interrupts import storm
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_an_interrupt_as_a_lock_is_taken_leaves_it_free() -> None:
+    """S23: whether it comes as the lock is waited for, or when it was just taken."""
+    lock = ReentrantLock()
+    for _ in range(20):
+        held, waits = threading.Event(), threading.Event()
+
+        def free(held: threading.Event = held, waits: threading.Event = waits) -> None:
+            with lock:
+                held.set()
+                waits.wait(10)
+                time.sleep(0.002)  # by then the main thread waits for the lock, or soon does
+            _thread.interrupt_main()
+
+        thread = threading.Thread(target=free)
+        thread.start()
+        assert held.wait(10)
+        interrupts = 0
+        try:
+            waits.set()
+            with lock:
+                pass
+            thread.join()
+        except KeyboardInterrupt:
+            interrupts += 1
+        thread.join()
+        assert interrupts == 1
+        assert another_can_take(lock)
+
+
+def another_can_take(lock: threading.RLock) -> bool:
+    """Whether another thread can take it."""
+    taken: list[bool] = []
+
+    def take() -> None:
+        if lock.acquire(timeout=10):
+            taken.append(True)
+            lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return bool(taken)
 
 
 def test_a_flag_lets_pass_once_it_is_set() -> None:

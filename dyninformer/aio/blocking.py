@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 from dyninformer.aio.loops import Loop, running
-from dyninformer.threads import Flag, in_forked_child, spawn
+from dyninformer.threads import Flag, ReentrantLock, in_forked_child, spawn
 
 T = TypeVar("T")
 
@@ -23,7 +22,7 @@ class BlockingCalls:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # guards all below
+        self._lock = ReentrantLock()  # guards all below
         self._waiting: deque[Call[Any]] = deque()
         self._threads = 0
         self._idle = 0

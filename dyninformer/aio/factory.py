@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
@@ -34,7 +33,7 @@ from dyninformer.options import (
 )
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
-from dyninformer.threads import Deadline, in_forked_child
+from dyninformer.threads import Deadline, ReentrantLock, in_forked_child
 
 if TYPE_CHECKING:
     import duckdb
@@ -97,7 +96,7 @@ class DynamicSharedInformerFactory(Shown):
         )
         self._shell = Shell()
         # Guards the next two. Under it the factory is made, which reads settings.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._made: factory.DynamicSharedInformerFactory | None = None
         self._ended = False
         in_forked_child(self, "_lock")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,7 +30,7 @@ from dyninformer.display.text import Line, visible
 from dyninformer.errors import JSONPathError
 from dyninformer.factory import GenericInformer
 from dyninformer.jsonpath import JSONPath, index_text
-from dyninformer.threads import Flag
+from dyninformer.threads import Flag, ReentrantLock
 from dyninformer.types import Object
 
 if TYPE_CHECKING:
@@ -233,7 +232,7 @@ class LiveCount:
     ) -> None:
         """``changed`` is set whenever it changes; several may share one."""
         self._tally = tally
-        self._lock = threading.Lock()  # guards _tally
+        self._lock = ReentrantLock()  # guards _tally
         self._changed = changed or Flag()
         self._changed.set()
         self._registration = informer.informer.add_event_handler(

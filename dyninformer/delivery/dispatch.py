@@ -34,7 +34,7 @@ from dyninformer.metrics.told import NO_METRICS, Metrics, begin, end
 from dyninformer.options import check_merging
 from dyninformer.store.decide import Delta, LiveDeltas
 from dyninformer.store.store import Store
-from dyninformer.threads import Deadline, Flag, in_forked_child, runs_for, spawn
+from dyninformer.threads import Deadline, Flag, ReentrantLock, in_forked_child, runs_for, spawn
 from dyninformer.types import Names
 
 Act: TypeAlias = Callable[[], None]
@@ -75,7 +75,7 @@ class Timers:
     def __init__(self, owner: object, name: str = "dyninformer timers") -> None:
         self._owner = owner
         self._name = name
-        self._lock = threading.RLock()  # guards all that follows; nothing is called under it
+        self._lock = ReentrantLock()  # guards all that follows; nothing is called under it
         self._changed = Flag()  # wakes the thread
         self._heap: Heap = []
         self._thread: threading.Thread | None = None

@@ -20,7 +20,7 @@ from dyninformer.discovery.discovery_client import DiscoveryClient, get, refusal
 from dyninformer.discovery.resources import PrinterColumns, ResolvedResource
 from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
 from dyninformer.resource import GroupVersionResource, checked_spelling
-from dyninformer.threads import Deadline, in_forked_child, spawn
+from dyninformer.threads import Deadline, ReentrantLock, in_forked_child, spawn
 from dyninformer.types import ListKeys, Object
 from dyninformer.watching.requests import DocumentSource
 
@@ -78,10 +78,10 @@ class Discovery:
         self._owner = self if owner is None else owner
         self._client = DiscoveryClient(source, self._owner)
         # The turn to ask the server: one thread asks at a time, also across invalidate().
-        self._turn = threading.RLock()
+        self._turn = ReentrantLock()
         self._catalogs: SingleFlight[int, _Kept] = SingleFlight()
         self._crds: SingleFlight[tuple[GroupVersionResource, int], Declared] = SingleFlight()
-        self._lock = threading.RLock()  # guards the three below; held for no I/O
+        self._lock = ReentrantLock()  # guards the three below; held for no I/O
         self._kept: _Kept | None = None
         self._epoch = 0
         kept = partial(TLRUCache, _DECLARED_KEPT, _believed_until, timer=clock)
@@ -285,7 +285,7 @@ class SingleFlight(Generic[K, V]):
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # guards _under_way
+        self._lock = ReentrantLock()  # guards _under_way
         self._under_way: dict[K, tuple[int, Future[V]]] = {}
         in_forked_child(self, "_lock", _under_way=dict)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Unpack
@@ -19,7 +18,7 @@ from dyninformer.options import IndexFunction, ResourceOptions, checked_indexers
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.store.indexes import as_function
-from dyninformer.threads import Bell, Deadline, Flag, in_forked_child
+from dyninformer.threads import Bell, Deadline, Flag, ReentrantLock, in_forked_child
 from dyninformer.types import Names, Object
 from dyninformer.waiting import Condition
 from dyninformer.watching.status import InformerStatus
@@ -43,7 +42,7 @@ class FleetRuntime:
         # added to them, which takes the locks of those; nothing is asked of the network, and no
         # code of the user's is run. A signal handler that shuts down may come while its own thread
         # holds it, hence one that can be taken twice.
-        self.lock = threading.RLock()
+        self.lock = ReentrantLock()
         self.changed = Bell()
         """Rings when a cluster comes or goes, and when one knows what a resource is there."""
         self.names: tuple[str, ...] = ()

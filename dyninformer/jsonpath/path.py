@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -20,7 +19,7 @@ from dyninformer.jsonpath.evaluate import Groups
 from dyninformer.jsonpath.extended import ExtendedExpression
 from dyninformer.jsonpath.json_bytes import check_depth, decoded
 from dyninformer.jsonpath.printing import print_groups, print_json
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import ReentrantLock, in_forked_child
 from dyninformer.types import Values
 
 Parsed = TypeVar("Parsed")
@@ -38,7 +37,7 @@ class ExpressionCache:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ReentrantLock()
         self._known: LRUCache[tuple[object, str, bool], object] = LRUCache(_CACHED)
         # A thread of the parent may have been changing what was known.
         in_forked_child(self, "_lock", _known=partial(LRUCache, _CACHED))

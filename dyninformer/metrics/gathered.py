@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import logging
 import re
-import threading
 import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self, TypeAlias
 
 from dyninformer.checked import checked_object, wrong
 from dyninformer.metrics.names import OWN_LABELS, bounds, together
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import ReentrantLock, in_forked_child
 
 if TYPE_CHECKING:
     from dyninformer.resource import GroupVersionResource
@@ -103,7 +102,7 @@ class Tally:
         self._record = record
         # Guards the numbers. A signal handler that shuts down may count while its own thread holds
         # it, hence one that can be taken twice: at worst one count is lost.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._counts: dict[_Series, int] = {}
         self._histograms: dict[_Series, _Histogram] = {}
         self._gauges: dict[_Series, float] = {}
@@ -190,7 +189,7 @@ class Ledger:
     def __init__(self) -> None:
         # Guards _tallies; each tally's own is taken under it, and nothing is called. Twice for the
         # reason of `Tally._lock`.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._tallies: dict[Labels, _Refs] = {}
         self._lasting: dict[Labels, Tally] = {}  # each change is one call of C
         self._failed = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -24,7 +23,7 @@ from dyninformer.metrics.names import (
     bounds,
     unit,
 )
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import ReentrantLock, in_forked_child
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter, MeterProvider, Observation
@@ -75,7 +74,7 @@ class _Instruments:
     def __init__(self, meter: Meter, observation: type[Observation]) -> None:
         self.ledger = Ledger()
         self._observation = observation
-        self._lock = threading.Lock()  # guards the next two
+        self._lock = ReentrantLock()  # guards the next two
         self._gathered: dict[str, Readings] = {}
         self._asked: set[str] = set()  # what of it was already given
         in_forked_child(self, "_lock")
@@ -153,7 +152,7 @@ class _Meters:
 
     def __init__(self) -> None:
         # Guards the next two; under it a meter makes instruments, with its own locks.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._made: WeakKeyDictionary[Any, _Instruments] = WeakKeyDictionary()
         self._usual: _Instruments | None = None
         in_forked_child(self, "_lock")

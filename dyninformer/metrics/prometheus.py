@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from dyninformer.metrics.gathered import Distribution, GatheredMetrics, Ledger, Reading
 from dyninformer.metrics.names import COUNTERS, GAUGES, HISTOGRAMS
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import ReentrantLock, in_forked_child
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Metric
@@ -99,7 +98,7 @@ class _Collectors:
 
     def __init__(self) -> None:
         # Guards _ledgers; under it prometheus-client registers a collector, with its own lock.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._ledgers: WeakKeyDictionary[Any, Ledger] = WeakKeyDictionary()
         in_forked_child(self, "_lock")
 

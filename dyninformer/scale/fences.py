@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
 from dyninformer.errors import LostShardError
-from dyninformer.threads import Bell, in_forked_child
+from dyninformer.threads import Bell, ReentrantLock, in_forked_child
 
 Clock: TypeAlias = Callable[[], float]
 
@@ -21,7 +20,7 @@ class Tenure:
 
     def __init__(self, clock: Clock, until: float) -> None:
         self._clock = clock
-        self._lock = threading.RLock()  # guards what is below
+        self._lock = ReentrantLock()  # guards what is below
         self._until = until
         self._over = False
         in_forked_child(self, "_lock", _over=True)
@@ -65,7 +64,7 @@ class Ownership:
         self.term = term
         self._tenure = tenure
         # Guards what is below. A signal handler may come while its own thread holds it.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._closed = False
         self._lost = False
         self._running = 0

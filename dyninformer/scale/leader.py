@@ -28,6 +28,7 @@ from dyninformer.threads import (
     Deadline,
     Flag,
     OwnThread,
+    ReentrantLock,
     in_forked_child,
     runs_for,
     since_boot,
@@ -114,7 +115,7 @@ class Leader(ClosedByWith):
         self._losses: list[OwnThread] = []  # those that wait for its end, or were told of it
         # Guards whether it competes, which its thread and that of a start may both decide. A signal
         # handler may come while its own thread holds it.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._competes = False
         self._stopped = Flag()
         self._resting = Flag()

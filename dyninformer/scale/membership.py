@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +32,7 @@ from dyninformer.threads import (
     Deadline,
     Flag,
     OwnThread,
+    ReentrantLock,
     in_forked_child,
     is_interrupt,
     runs_for,
@@ -130,7 +130,7 @@ class ShardMembership(ClosedByWith):
         self._rounds = Rounds(replica, since_boot)
         # Guards whether it has started, and the informers there are. A signal handler may come
         # while its own thread holds it.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._informers: tuple[ShardedInformer, ...] = ()
         self._stopped = Flag()
         self._changed = Bell()  # rings when what is owned has changed, and when it has ended

@@ -8,7 +8,6 @@ is asked again, or told again.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -27,7 +26,7 @@ from dyninformer.shard import Shards, shard_of
 from dyninformer.shown import Shown
 from dyninformer.store.snapshot import Selector
 from dyninformer.store.transforms import BytesTransform
-from dyninformer.threads import Bell, Deadline, in_forked_child
+from dyninformer.threads import Bell, Deadline, ReentrantLock, in_forked_child
 from dyninformer.types import Key, Keys, Names, Object, Objects
 from dyninformer.watching.status import InformerStatus
 
@@ -122,7 +121,7 @@ class _Handler:
         self.removed = False
         """Nothing begins to be told any more. Set by `ShardedInformer.forget`."""
         # The turn to call it. Its holder runs the user's callback.
-        self._turn = threading.RLock()
+        self._turn = ReentrantLock()
         in_forked_child(self, "_turn")
 
     def of(self, owners: Owners, count: int) -> Any:
@@ -266,7 +265,7 @@ class ShardedInformer(Shown):
         # Guards the generations and the handlers. Under it informers are made, started and
         # stopped, and handlers added to them. A signal handler that stops may come while its own
         # thread holds it.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._generations: Generations = ()
         self._owned_now: Callable[[], Owned] = dict  # what the generations follow
         self._handlers: tuple[_Handler, ...] = ()

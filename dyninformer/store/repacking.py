@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from dyninformer.store.codec import SAMPLE_SIZE, Entry, EntryList, Mover
 from dyninformer.store.dictionaries import spread
 from dyninformer.store.memory import give_back_memory
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import ReentrantLock, in_forked_child
 from dyninformer.types import Key, Keys
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Repacking:
         self._store = weakref.ref(store)  # a timer that is set keeps no store
         self.call_later: CallLater | None = None
         """Without one, all is done at once."""
-        self._lock = threading.Lock()  # guards the three that follow; nothing is called under it
+        self._lock = ReentrantLock()  # guards the three that follow; nothing is called under it
         self._looks = False  # whether it is being looked how entries would be smaller
         self._moves = False  # whether entries are being moved
         self._again = False  # whether they are to be moved once more, since that has begun

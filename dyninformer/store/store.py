@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
@@ -49,7 +48,7 @@ from dyninformer.store.relist import Relist
 from dyninformer.store.repacking import Repacking
 from dyninformer.store.snapshot import ByNamespace, Selector, View
 from dyninformer.store.versions import lowest
-from dyninformer.threads import in_forked_child, lock_across_forks
+from dyninformer.threads import ReentrantLock, in_forked_child, lock_across_forks
 from dyninformer.types import Key, Keys, Object, Objects, Texts
 
 KeyedEntries: TypeAlias = list[tuple[Key, Entry]]
@@ -101,7 +100,7 @@ class Store:
         self._decider = Decider(self.codec)
         self._shared = SharedObjects(self.codec)
         # Its holder runs a user's functions, so it is not held across forks.
-        self.adding = threading.RLock()
+        self.adding = ReentrantLock()
         """Guards nothing but the turn to add indexers; it is taken before ``lock``."""
         self.asked = AskedIndexes(self)
         """The indexes that reads by selectors have asked for."""
@@ -437,7 +436,7 @@ class Store:
         if self.adding.acquire(blocking=False):  # nobody's, or this thread's, which goes on
             self.adding.release()
         else:
-            self.adding = threading.RLock()
+            self.adding = ReentrantLock()
             self.entries.withdraw()
 
     def _without_namespace(self, indexers: Mapping[str, IndexFunction]) -> dict[str, IndexFunction]:
@@ -727,7 +726,7 @@ class SharedObjects:
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
-        self._lock = threading.RLock()  # guards _cache: cachetools is not for several threads
+        self._lock = ReentrantLock()  # guards _cache: cachetools is not for several threads
         self._cache: _SharedCache = _new_cache()
         in_forked_child(self, "_lock", _cache=_new_cache)
 

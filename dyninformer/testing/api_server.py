@@ -27,6 +27,7 @@ from dyninformer.testing.embedded import EmbeddedServer
 from dyninformer.testing.http.listener import Listener, authority_pem, server_context
 from dyninformer.testing.http.wire import Limits
 from dyninformer.testing.messages import AnswerPlan, Request
+from dyninformer.threads import ReentrantLock
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -76,7 +77,7 @@ class ApiServer(EmbeddedServer):
         checked_count("port", port, "its number, 0 for any that is free")
         self._clock = SystemClock()
         self._tls = tls
-        self._directory_lock = threading.Lock()  # guards _directory
+        self._directory_lock = ReentrantLock()  # guards _directory
         self._directory: Path | None = None
         self._numbers = itertools.count(1)
         self._timer: asyncio.TimerHandle | None = None
@@ -250,7 +251,7 @@ class _LoopThread:
         self.loop = asyncio.new_event_loop()
         self._name = name
         self._closed = False
-        self._lock = threading.Lock()  # guards _closed against calls that would never be run
+        self._lock = ReentrantLock()  # guards _closed against calls that would never be run
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
 

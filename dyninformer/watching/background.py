@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dyninformer.errors import StoppedError
-from dyninformer.threads import Deadline, in_forked_child
+from dyninformer.threads import Deadline, ReentrantLock, in_forked_child
 
 if TYPE_CHECKING:
     from dyninformer.watching.sockets import Call
@@ -42,7 +42,7 @@ class BackgroundThreads:
     def __init__(self, name: str, most: int) -> None:
         self._name = name
         self._most = most
-        self._lock = threading.RLock()  # guards all below
+        self._lock = ReentrantLock()  # guards all below
         self._pending: deque[_Task] = deque()
         self._running: dict[str, str] = {}
         self._threads: dict[str, threading.Thread] = {}

@@ -8,7 +8,6 @@ by themselves.
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -17,7 +16,7 @@ from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urlencode, urlsplit
 
 from dyninformer.errors import StoppedError
-from dyninformer.threads import in_forked_child, spawn
+from dyninformer.threads import ReentrantLock, in_forked_child, spawn
 from dyninformer.watching.config import Environment, doubt
 from dyninformer.watching.document import DocumentBody, TooLargeError
 from dyninformer.watching.impersonation import Pairs
@@ -44,7 +43,7 @@ class BriefSource:
     def __init__(self, environment: Environment, plain: PlainConfiguration) -> None:
         self._environment = environment
         self._plain = plain
-        self._lock = threading.Lock()
+        self._lock = ReentrantLock()
         self._all: set[_Connection] = set()
         self._idle: list[_Connection] = []
         self._closed = False

@@ -14,7 +14,6 @@ import copy
 import json
 import os
 import ssl
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from urllib.parse import urlencode, urlsplit
 import urllib3
 
 from dyninformer.errors import ConfigError, StoppedError
-from dyninformer.threads import Deadline, in_forked_child
+from dyninformer.threads import Deadline, ReentrantLock, in_forked_child
 from dyninformer.types import Names
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.config import (
@@ -228,7 +227,7 @@ class Source(Channel):
         else:
             self._origin = client if isinstance(client, Environment | Given) else Given(client)
         super().__init__(self)
-        self.lock = threading.RLock()
+        self.lock = ReentrantLock()
         self.wires = Wires()
         self._channels: set[Channel] = set()
         self._private: _PrivateClient | None = None

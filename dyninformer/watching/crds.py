@@ -8,7 +8,6 @@ that they do, and says itself whether it can be relied on.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 
 import msgspec
@@ -19,7 +18,7 @@ from dyninformer.store.codec import Codec
 from dyninformer.store.decide import Deltas
 from dyninformer.store.store import Store
 from dyninformer.store.transforms import strip
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import ReentrantLock, in_forked_child
 from dyninformer.watching.client import Source
 from dyninformer.watching.prober import Prober
 from dyninformer.watching.reflector import Reflector
@@ -80,7 +79,7 @@ class CrdWatch:
             prober=prober,
             metrics=metrics,
         )
-        self._lock = threading.RLock()  # guards _subscribers, _started and _stopped
+        self._lock = ReentrantLock()  # guards _subscribers, _started and _stopped
         self._subscribers: dict[object, tuple[str | None, Callback]] = {}
         self._started = False
         self._stopped = False

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import ReentrantLock, in_forked_child
 
 MOST: Final = 8
 """Plugins that run at a time, if none of them hangs."""
@@ -23,7 +23,7 @@ class PluginRuns:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._lock = threading.RLock()  # guards _flights
+        self._lock = ReentrantLock()  # guards _flights
         self._flights: dict[str, Future[Any]] = {}
         self._places = threading.Semaphore(most)
         in_forked_child(

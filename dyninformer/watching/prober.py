@@ -8,7 +8,6 @@ heartbeat shows by `witness`; here are the thread, its clocks, and what follows.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from typing import Protocol, TypeAlias
 from dyninformer.errors import ConfigError, StoppedError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store import versions
-from dyninformer.threads import Flag, OwnThread, in_forked_child, since_boot
+from dyninformer.threads import Flag, OwnThread, ReentrantLock, in_forked_child, since_boot
 from dyninformer.watching import grants, silence
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.grants import Grants, Refused
@@ -120,7 +119,7 @@ class Prober:
         self._threads = threads
         self.random = Random()  # noqa: S311 - it spreads requests over time
         """For its reflectors as well: one takes 2.5 kB."""
-        self._lock = threading.RLock()  # guards all below, but the flags
+        self._lock = ReentrantLock()  # guards all below, but the flags
         self._members: dict[Member, _Known] = {}  # in the order in which they came
         self._pulse = Pulse()
         self._silence = Silence()

@@ -41,7 +41,7 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from dyninformer.errors import StoppedError
-from dyninformer.threads import Bell, in_forked_child
+from dyninformer.threads import Bell, ReentrantLock, in_forked_child
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.cutting import BrokenChunksError, Dechunker
 from dyninformer.watching.failures import cut_off
@@ -169,7 +169,7 @@ class Wires:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = ReentrantLock()
         self._all: set[Wire] = set()
         self._ended = False
         in_forked_child(self, "lock", _ended=True, _all=set)

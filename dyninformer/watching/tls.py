@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeAlias
@@ -22,7 +21,7 @@ from urllib3.util import (
     resolve_ssl_version,
 )
 
-from dyninformer.threads import in_forked_child
+from dyninformer.threads import ReentrantLock, in_forked_child
 
 _LOADED: Final = ("ca_certs", "ca_cert_dir", "ca_cert_data", "cert_file", "key_file")
 _SETTINGS: Final = (
@@ -51,7 +50,7 @@ class Contexts:
     def __init__(self) -> None:
         # Held while a context is made, so that a thousand connections that begin at once wait for
         # one, in place of making a thousand. What it reads, each of them would read.
-        self._lock = threading.Lock()
+        self._lock = ReentrantLock()
         self._made: dict[Settings, tuple[Files, ssl.SSLContext]] = {}  # guarded by it
         in_forked_child(self, "_lock")
 

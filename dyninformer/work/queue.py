@@ -25,6 +25,7 @@ from dyninformer.threads import (
     EndedByWith,
     OwnThread,
     Pause,
+    ReentrantLock,
     Waiting,
     in_forked_child,
     runs_for,
@@ -190,7 +191,7 @@ class WorkQueue(Shown, EndedByWith):
         # Guards _keys, and the change of _crew and _feeds. Nothing is called under it. A signal
         # handler that closes the queue may come while its own thread holds it, hence one that can
         # be taken twice.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._keys = WorkKeys(retry)
         self._bell = Bell()  # rings for those that wait for a key
         self._rests = Bell()  # rings for those that wait for an end

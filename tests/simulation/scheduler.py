@@ -34,7 +34,7 @@ from greenlet import getcurrent, greenlet
 
 from dyninformer.delivery.worker import Worker
 from dyninformer.testing.clock import ManualClock
-from dyninformer.threads import OwnThread
+from dyninformer.threads import OwnThread, ReentrantLock
 
 Ready: TypeAlias = Callable[[], bool]
 Trace: TypeAlias = Callable[[FrameType, str, Any], Any]
@@ -512,6 +512,7 @@ _REPLACED: Final[dict[str, object]] = {
     "random": random,
     "Future": Future,
     "OwnThread": OwnThread,
+    "ReentrantLock": ReentrantLock,
     "Random": Random,
 }
 
@@ -593,6 +594,7 @@ def simulated(scheduler: Scheduler, seed: object) -> Iterator[None]:
         ),
         "Future": partial(SimulatedFuture, scheduler),
         "OwnThread": thread_class,
+        "ReentrantLock": partial(SimulatedRLock, scheduler),
         "Random": lambda *_: Random(chance.random()),
     }
     places, defaults = _places(), _defaults()

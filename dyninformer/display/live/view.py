@@ -14,7 +14,7 @@ from dyninformer.display.live.rows import Found
 from dyninformer.display.live.screens import NewThread, on_rerun
 from dyninformer.display.live.source import Headings, Source
 from dyninformer.display.live.standing import Standing, standing_of
-from dyninformer.threads import Flag, OwnThread, in_forked_child
+from dyninformer.threads import Flag, OwnThread, ReentrantLock, in_forked_child
 from dyninformer.types import Key
 
 _logger = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class View:
         self._soon = Flag()  # and somebody waits for it
         self._painted = Flag()
         # Guards _thread, and the decision to start one; nothing is called under it.
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._stopped = False
         self._over = False  # it has ended with its informer
         self._failed: Exception | None = None  # why it has ended: by the thread, before _painted
