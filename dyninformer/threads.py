@@ -1,7 +1,7 @@
 """Threads, waits and deadlines that an interrupt or a fork leaves whole.
 
 - Waits that an interrupt ends, without leaving a lock taken (S23): `Bell`, `Bells`, `Flag`,
-  `Deadline`; a lock that none leaves taken, `ReentrantLock`.
+  `Deadline`; locks that none leaves taken: `ReentrantLock`, `unbroken`.
 - Waits that are described, for a thread or an event loop to carry out: `Waiting`, `waited`.
 - Threads that know whose code they run, so that stopping never waits for itself (S11):
   `OwnThread`, `spawn`, `runs_for`.
@@ -40,24 +40,34 @@ _logger = logging.getLogger(__name__)
 # locks that nothing can come between, those of C, and nobody holds one while it waits.
 
 
+def unbroken(function: Callable[[], T]) -> T:
+    """What a function of C returns, with no interrupt between its end and what comes after this.
+
+    Python looks for signals behind each call of such a function: what was taken would be lost to
+    ``taken = lock.acquire(blocking=False)``. It does not where a loop takes what comes next, nor
+    where a function of Python returns.
+    """
+    for returned in iter(function, _NOTHING):
+        return returned
+    raise AssertionError("it returned what nobody else has")
+
+
+_NOTHING: Any = object()
+
 if sys.version_info[:2] == (3, 14):
 
     class ReentrantLock(_thread.RLock):  # type: ignore[misc, unused-ignore] # not final there
         """A `threading.RLock` whose ``with`` begins in one step, as it does in other versions.
 
-        Python 3.14 hears of signals between taking a lock and the block that frees it
+        Python 3.14 looks for signals between taking a lock and the block that frees it
         (python/cpython#148874, mended after 3.14.3): what a handler raises there would leave the
-        lock taken for ever. It does not where a loop takes what comes next, nor as a function
-        of Python returns.
+        lock taken for ever.
         """
 
         __slots__ = ()
 
         def __enter__(self) -> bool:  # type: ignore[override, unused-ignore]
-            taken = False
-            for taken in iter(self.acquire, None):  # noqa: B007 - once
-                break
-            return taken
+            return unbroken(self.acquire)
 
 else:
     ReentrantLock = threading.RLock

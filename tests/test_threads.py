@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dyninformer.threads import Bell, Bells, Deadline, Flag, ReentrantLock, spawn
+from dyninformer.threads import Bell, Bells, Deadline, Flag, ReentrantLock, spawn, unbroken
 from tests.interrupts import storm
 
 
@@ -40,6 +40,24 @@ def test_an_interrupt_as_a_lock_is_taken_leaves_it_free() -> None:
         thread.join()
         assert interrupts == 1
         assert another_can_take(lock)
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_what_was_taken_is_told_before_an_interrupt_is() -> None:
+    """S23: one that comes while a function of C does its work."""
+    lock = threading.Lock()
+    told: object = None
+    interrupting = zip(iter(_thread.interrupt_main, 0), iter(lock.acquire, False), strict=True)
+
+    def take() -> None:
+        nonlocal told
+        told = unbroken(interrupting.__next__)
+        time.sleep(0)  # where it is heard
+
+    with pytest.raises(KeyboardInterrupt):
+        take()
+    assert lock.locked()
+    assert told == (None, True)
 
 
 def another_can_take(lock: threading.RLock) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cachetools import LRUCache
@@ -17,6 +18,7 @@ from cachetools import LRUCache
 from dyninformer.store.codec import Entry
 from dyninformer.store.indexes import Asked, AskedIndex, Index, held_bytes
 from dyninformer.store.matching import Condition, Conditions, Scan, Told, Wanted
+from dyninformer.threads import unbroken
 from dyninformer.types import Key, Keys, Objects
 
 if TYPE_CHECKING:
@@ -180,11 +182,10 @@ class AskedIndexes:
 
     def _build(self, due: AskedList) -> bool:
         """Have indexes of these; False if another thread is adding some, or this one is."""
-        store = self._store
-        if not store.adding.acquire(blocking=False):
-            return False
+        store, turn = self._store, False
         try:
-            if store.entries.is_added_to:  # by this thread: a function of a user's reads
+            turn = unbroken(partial(store.adding.acquire, blocking=False))
+            if not turn or store.entries.is_added_to:  # by this thread: a user's function reads
                 return False
             missing = [each for each in due if each not in store.entries.published]
             store.add_asked({each: AskedIndex(each) for each in missing})
@@ -194,7 +195,8 @@ class AskedIndexes:
                     self._used[each] = self._used.pop(each, None)
             self._keep_to_budget()
         finally:
-            store.adding.release()
+            if turn:
+                store.adding.release()
         return True
 
     def _count_again(self) -> None:
@@ -202,11 +204,13 @@ class AskedIndexes:
         store = self._store
         if not self._used or store.entries.count <= self._counted_at * _GROWN:
             return
-        if store.adding.acquire(blocking=False):
-            try:
-                if not store.entries.is_added_to:
-                    self._keep_to_budget()
-            finally:
+        turn = False
+        try:
+            turn = unbroken(partial(store.adding.acquire, blocking=False))
+            if turn and not store.entries.is_added_to:
+                self._keep_to_budget()
+        finally:
+            if turn:
                 store.adding.release()
 
     def _keep_to_budget(self) -> None:

@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Protocol
 
 from dyninformer.errors import ConfigError, StoppedError, UnreachableError
 from dyninformer.metrics.told import NO_METRICS, Metrics
 from dyninformer.store.store import Store
-from dyninformer.threads import Flag, OwnThread, in_forked_child, since_boot
+from dyninformer.threads import Flag, OwnThread, in_forked_child, since_boot, unbroken
 from dyninformer.watching import awaited, protocol
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.backoff import LONGEST_DELAY
@@ -278,17 +279,18 @@ class Reflector:
 
     def ask_if_fresh(self) -> None:
         """Begin to ask the server, if that may be done now."""
-        if self._questions is None or not self._asks.acquire(blocking=False):
+        if self._questions is None:
             return
-        begun = False
+        turn = begun = False
         try:
-            free_at = self._session.question_at(MOST_REQUESTS)
+            turn = unbroken(partial(self._asks.acquire, blocking=False))
+            free_at = self._session.question_at(MOST_REQUESTS) if turn else None
             now = self._clock.now()
             if free_at is not None and max(free_at, self._ask_after) <= now:
                 self._questions.begin(f"asking whether {self.scope} is fresh", self._question)
                 begun = True
         finally:
-            if not begun:
+            if turn and not begun:
                 self._asks.release()
 
     def _question(self) -> None:
