@@ -36,6 +36,7 @@ from dyninformer.options import (
     options_from,
     spelled_out,
 )
+from dyninformer.printable import counted
 from dyninformer.relations.caches import Relations
 from dyninformer.relations.tree import Tree
 from dyninformer.resource import GroupVersionResource
@@ -483,7 +484,7 @@ class DynamicSharedInformerFactory(Shown, EndedByWith):
 
     def __repr__(self) -> str:
         return (
-            f"<DynamicSharedInformerFactory of {len(self._registry.all())} informers, "
+            f"<DynamicSharedInformerFactory of {counted(len(self._registry.all()), 'informer')}, "
             f"{self.standing}>"
         )
 
@@ -660,7 +661,7 @@ class GenericInformer(Shown):
         return self.lister.__arrow_c_schema__()
 
     def __repr__(self) -> str:
-        held = f"{len(self.informer.store)} objects, {self.informer.status().standing}"
+        held = f"{counted(len(self.informer.store), 'object')}, {self.informer.status().standing}"
         return f"<{type(self).__name__} of {self.gvr}, {held}>"
 
 

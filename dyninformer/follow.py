@@ -24,6 +24,7 @@ from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.errors import DynInformerError, StoppedError
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.options import ResourceOptions
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.threads import (
@@ -255,7 +256,7 @@ class Follower(Shown, ClosedByWith):
 
     def __repr__(self) -> str:
         patterns = ", ".join(self.patterns)
-        return f"<Follower of {patterns}: {len(self.resources())} resources>"
+        return f"<Follower of {patterns}: {counted(len(self.resources()), 'resource')}>"
 
     # -- its thread ----------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from dyninformer.checked import checked, checked_text
 from dyninformer.options import IndexFunction, IndexValue
+from dyninformer.printable import counted
 from dyninformer.shown import Shown
 from dyninformer.store.store import Store as Cache
 from dyninformer.types import Names, Object, Objects, Texts
@@ -64,7 +65,8 @@ class Store(Shown):
         return True
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._store.gvr}, {len(self._store)} objects>"
+        held = counted(len(self._store), "object")
+        return f"<{type(self).__name__} of {self._store.gvr}, {held}>"
 
 
 class Indexer(Store):

@@ -38,6 +38,7 @@ from dyninformer.options import (
     checked_indexers,
     spelled_out,
 )
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec
@@ -596,7 +597,7 @@ class SharedIndexInformer(Writes[Object], Shown):
         return until_fresh([self], max_age, timeout)
 
     def __repr__(self) -> str:
-        held = f"{len(self._store)} objects, {self.status().standing}"
+        held = f"{counted(len(self._store), 'object')}, {self.status().standing}"
         return f"<SharedIndexInformer of {self.gvr}, {held}>"
 
 

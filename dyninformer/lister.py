@@ -21,6 +21,7 @@ from dyninformer.frames.selection import (
     tabled,
 )
 from dyninformer.options import ALL_NAMESPACES, IndexValue, spelled_out
+from dyninformer.printable import counted
 from dyninformer.shown import Shown
 from dyninformer.store.snapshot import ByNamespace, Columns, Selector, View
 from dyninformer.store.store import EntriesByKey, Store
@@ -441,7 +442,7 @@ class GenericLister(Shown):
         return True  # an empty cache is still a lister
 
     def __repr__(self) -> str:
-        held = f"{len(self._store)} objects, {self._status().standing}"
+        held = f"{counted(len(self._store), 'object')}, {self._status().standing}"
         return f"<GenericLister of {self._store.gvr}, {held}>"
 
     @property

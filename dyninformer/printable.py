@@ -1,4 +1,8 @@
-"""Text of other programs, for messages: on one line, and nothing in it acts on a terminal."""
+"""Text for messages and reprs.
+
+That of other programs is on one line, and nothing in it acts on a terminal; a number of things has
+its noun.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else _spelled(ord(each)) for each in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun.
+
+    >>> counted(1, "object"), counted(2000, "object"), counted(2, "index")
+    ('1 object', '2,000 objects', '2 indexes')
+    """
+    ending = "" if number == 1 else "es" if noun.endswith("x") else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def _spelled(code: int) -> str:

@@ -208,6 +208,16 @@ def test_an_informer_shows_what_it_is(synced: SharedIndexInformer) -> None:
     assert repr(synced) == "<SharedIndexInformer of configmaps.v1, 0 objects, live>"
 
 
+def test_reprs_say_one_object_of_one(server: ApiServer, synced: SharedIndexInformer) -> None:
+    """Those of the informer, its indexer, its lister, a view and a snapshot."""
+    made = write(server, "a")
+    synced.wait_for_version(made["metadata"]["resourceVersion"], PATIENCE)
+    lister = synced.lister
+    for each in (synced, synced.indexer, lister, lister.snapshot(), lister.held.store.view()):
+        assert "1 object" in repr(each)
+        assert "1 objects" not in repr(each)
+
+
 def test_a_controller_is_a_view_of_its_informer(informer: SharedIndexInformer) -> None:
     """It runs it, and asks it."""
     stop = threading.Event()

@@ -22,6 +22,7 @@ from dyninformer.indexer import Indexer, Store
 from dyninformer.lister import GenericLister
 from dyninformer.moments.version import Versions
 from dyninformer.options import IndexFunction, ResourceOptions, Transform, spelled_out
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.types import Key, Object
@@ -376,5 +377,5 @@ class GenericInformer(Shown):
         return self.lister
 
     def __repr__(self) -> str:
-        held = f"{len(self.informer.store)} objects, {self.informer.status().standing}"
+        held = f"{counted(len(self.informer.store), 'object')}, {self.informer.status().standing}"
         return f"<aio.{type(self).__name__} of {self.gvr}, {held}>"

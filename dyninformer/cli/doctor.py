@@ -28,8 +28,9 @@ from dyninformer.cli.resource_checks import (
 from dyninformer.cli.server_checks import ServerChecks, installed_versions
 from dyninformer.cli.terminal import Screen
 from dyninformer.discovery import Discovery
-from dyninformer.display.text import Line, counted, visible
+from dyninformer.display.text import Line, visible
 from dyninformer.errors import ConfigError
+from dyninformer.printable import counted
 from dyninformer.watching.client import Source
 
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}

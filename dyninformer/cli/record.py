@@ -24,7 +24,7 @@ from dyninformer.cli.terminal import Shutdown, say, shutdown_on_signals
 from dyninformer.cli.where import Filter, where_filter
 from dyninformer.delivery.events import Event
 from dyninformer.discovery import Discovery
-from dyninformer.display.text import counted, visible
+from dyninformer.display.text import visible
 from dyninformer.errors import DynInformerError, UnreachableError
 from dyninformer.moments.recorded import (
     ColumnDefinition,
@@ -34,6 +34,7 @@ from dyninformer.moments.recorded import (
     now,
 )
 from dyninformer.moments.saved import require_replaceable
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 
 _FLUSH_SECONDS: Final = 0.5  # that a recorder which is killed loses

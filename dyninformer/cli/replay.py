@@ -26,13 +26,14 @@ from dyninformer.cli.embedded import (
 )
 from dyninformer.cli.errors import FAILED, CommandError
 from dyninformer.cli.terminal import Shutdown, canvas, say, shutdown_on_signals
-from dyninformer.display.text import counted, visible
+from dyninformer.display.text import visible
 from dyninformer.moments.recorded import (
     BrokenRecordingError,
     RecordingLine,
     RecordingReader,
     ResourceDefinition,
 )
+from dyninformer.printable import counted
 
 _playback_option: Final = panel("How it is played")
 

@@ -24,6 +24,7 @@ from dyninformer.errors import (
     UnreachableError,
 )
 from dyninformer.jsonpath.json_bytes import MOST_VALUES, too_many_values
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 from dyninformer.watching.client import Source
@@ -383,8 +384,8 @@ class CollectionChecks:
 
 def _number(found: Listed) -> str:
     if found.remaining is not None:
-        return f"{found.items + found.remaining:,} objects"
-    return f"{found.items} object{'' if found.items == 1 else 's'}"
+        return counted(found.items + found.remaining, "object")
+    return counted(found.items, "object")
 
 
 def idle_watch(probes: Probes, version: str, seconds: float) -> Iterator[Finding]:
@@ -401,7 +402,8 @@ def idle_watch(probes: Probes, version: str, seconds: float) -> Iterator[Finding
         end = str(error)
     after = time.monotonic() - began
     bookmarks = lines["BOOKMARK"]
-    seen = f"{lines.total() - bookmarks} events and {bookmarks} bookmarks"
+    events = counted(lines.total() - bookmarks, "event")
+    seen = f"{events} and {counted(bookmarks, 'bookmark')}"
     if not end:
         yield ok("idle watch", f"held for {after:.1f} s, with {seen}")
     else:

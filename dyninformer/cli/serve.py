@@ -27,8 +27,8 @@ from dyninformer.cli.embedded import (
 )
 from dyninformer.cli.errors import CommandError
 from dyninformer.cli.terminal import canvas, shutdown_on_signals
-from dyninformer.display.text import counted
 from dyninformer.moments.recorded import ResourceDefinition
+from dyninformer.printable import counted
 from dyninformer.testing.cluster.bodies import BodyError, decode_json, decode_yaml
 from dyninformer.types import Object
 

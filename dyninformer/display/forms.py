@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dyninformer.display.text import counted, visible, visible_lines
+from dyninformer.display.text import visible, visible_lines
+from dyninformer.printable import counted
 from dyninformer.types import Object, Objects
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from dyninformer.display.page import (
     Yaml,
     grid,
 )
-from dyninformer.display.text import counted, visible, visible_lines
+from dyninformer.display.text import visible, visible_lines
+from dyninformer.printable import counted
 from dyninformer.types import Object
 
 _NUMBER: Final = re.compile(r"-?[\d,]*\.?\d+%?")

@@ -37,7 +37,6 @@ from dyninformer.display.page import (
     grid,
     without_blank,
 )
-from dyninformer.display.text import counted
 from dyninformer.factory import (
     DynamicSharedInformerFactory,
     GenericInformer,
@@ -62,6 +61,7 @@ from dyninformer.moments.difference import Difference, ObjectDifference
 from dyninformer.moments.recording import Recording
 from dyninformer.moments.snapshot import Snapshot
 from dyninformer.moments.version import Version, Versions
+from dyninformer.printable import counted
 from dyninformer.relations import tree
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Bundle, Shown

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from dyninformer.display.diff import DiffLine
-from dyninformer.display.text import counted, visible
+from dyninformer.display.text import visible
+from dyninformer.printable import counted
 from dyninformer.shown import Shown
 from dyninformer.types import Object
 

@@ -58,16 +58,6 @@ def padded(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
-def counted(number: int, noun: str) -> str:
-    """The number with its noun.
-
-    >>> counted(1, "object"), counted(2000, "object"), counted(2, "index")
-    ('1 object', '2,000 objects', '2 indexes')
-    """
-    ending = "" if number == 1 else "es" if noun.endswith("x") else "s"
-    return f"{number:,} {noun}{ending}"
-
-
 def _spelled(found: re.Match[str]) -> str:
     character = found[0]
     short = _SHORT.get(character)

@@ -46,6 +46,7 @@ from dyninformer.options import (
     checked_resync,
     options_from,
 )
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.threads import (
@@ -438,7 +439,7 @@ class Fleet(Shown, EndedByWith):
     def __repr__(self) -> str:
         standing = {name: each.standing for name, each in self.status().items()}
         live = sum(word == "live" for word in standing.values())
-        return f"<Fleet of {len(self)} clusters, {live} live>"
+        return f"<Fleet of {counted(len(self), 'cluster')}, {live} live>"
 
     # -- for displays --------------------------------------------------------------------
 

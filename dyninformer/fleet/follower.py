@@ -11,6 +11,7 @@ from dyninformer.fleet.turns import Turns
 from dyninformer.follow import Follower
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.options import ResourceOptions
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.threads import Bell, Bells, ClosedByWith
@@ -145,7 +146,8 @@ class FleetFollower(Shown, ClosedByWith):
         self._forget(self)
 
     def __repr__(self) -> str:
-        return f"<FleetFollower of {', '.join(self.patterns)} in {len(self._current())} clusters>"
+        clusters = counted(len(self._current()), "cluster")
+        return f"<FleetFollower of {', '.join(self.patterns)} in {clusters}>"
 
     def _current(self) -> list[str]:
         return [each for each in self._runtime.names if each in self._parts]

@@ -15,6 +15,7 @@ from dyninformer.fleet.lister import ByCluster, FleetLister, unknown_cluster
 from dyninformer.fleet.stream import FleetEventStream
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.options import IndexFunction, ResourceOptions, checked_indexers
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.store.indexes import as_function
@@ -287,7 +288,7 @@ class FleetInformer(Shown):
         return found.wait_for(condition, name=name, namespace=namespace, timeout=deadline.left)
 
     def __repr__(self) -> str:
-        return f"<FleetInformer of {self._asked.name} in {len(self._parts)} clusters>"
+        return f"<FleetInformer of {self._asked.name} in {counted(len(self._parts), 'cluster')}>"
 
     # -- of the fleet, under its lock ----------------------------------------------------
 

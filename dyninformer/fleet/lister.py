@@ -12,6 +12,7 @@ from dyninformer.frames.selection import EVERYTHING, Choice, Rows, SelectOptions
 from dyninformer.frames.together import Part, tabled_together
 from dyninformer.lister import GenericLister, Held, chosen_of, one_namespace
 from dyninformer.options import IndexValue, spelled_out
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.store.snapshot import Columns, Selector, View
@@ -279,8 +280,8 @@ class FleetLister(Shown):
 
     def __repr__(self) -> str:
         parts = self._parts()
-        held = sum(len(each.lister.held.store) for each in parts.values())
-        return f"<FleetLister of {self._name}, {held} objects in {len(parts)} clusters>"
+        objects = counted(sum(len(each.lister.held.store) for each in parts.values()), "object")
+        return f"<FleetLister of {self._name}, {objects} in {counted(len(parts), 'cluster')}>"
 
     @property
     def name(self) -> str:

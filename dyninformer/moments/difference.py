@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.moments.version import OfObject
-from dyninformer.printable import printable
+from dyninformer.printable import counted, printable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec, Entry
@@ -193,9 +193,9 @@ class Difference(Shown):
             for path, old, new in found[:_SHOWN_CHANGES]:
                 lines.append(f"    {printable(path)}: {shown(old)} -> {shown(new)}")
             if len(found) > _SHOWN_CHANGES:
-                lines.append(f"    ... {len(found) - _SHOWN_CHANGES} more changes of it")
+                lines.append(f"    ... {counted(len(found) - _SHOWN_CHANGES, 'more change')} of it")
         if len(self) > _SHOWN_OBJECTS:
-            lines.append(f"... {len(self) - _SHOWN_OBJECTS} more objects")
+            lines.append(f"... {counted(len(self) - _SHOWN_OBJECTS, 'more object')}")
         return "\n".join(lines)
 
     def _counts(self) -> str:

@@ -14,7 +14,7 @@ from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.moments import saved
 from dyninformer.moments.difference import Difference
 from dyninformer.options import ALL_NAMESPACES, IndexFunction, checked_indexers
-from dyninformer.printable import printable
+from dyninformer.printable import counted, printable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.frozen import FrozenStore
 
@@ -128,7 +128,7 @@ class Snapshot(GenericLister):
         told = printable(self.resource_version)
         version = f", version {told}" if told else ""
         return (
-            f"<Snapshot of {self.gvr}, {len(self)} objects, "
+            f"<Snapshot of {self.gvr}, {counted(len(self), 'object')}, "
             f"{self.time.isoformat(' ', 'seconds')}{version}>"
         )
 

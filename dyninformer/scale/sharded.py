@@ -19,6 +19,7 @@ from dyninformer.delivery.handlers import CALLBACKS, Handler, HandlerOptions, Re
 from dyninformer.errors import ObjectNotFoundError, StoppedError
 from dyninformer.informer import Runtime, SharedIndexInformer, Tweak
 from dyninformer.options import ResourceOptions, Transform
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.scale.fences import Fence, Ownership
 from dyninformer.scale.rounds import Owned
@@ -447,7 +448,7 @@ class ShardedInformer(Shown):
         informer.start()
 
     def __repr__(self) -> str:
-        return f"<ShardedInformer of {self.gvr}, {len(self._generations)} generations>"
+        return f"<ShardedInformer of {self.gvr}, {counted(len(self._generations), 'generation')}>"
 
 
 def _key(obj: Object) -> Key:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from dyninformer.jsonpath import JSONPath
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.types import Key, Keys, Object, Objects
@@ -76,4 +77,4 @@ class View:
         return self.get(key) is not None
 
     def __repr__(self) -> str:
-        return f"View({self.gvr}, {len(self)} objects)"
+        return f"View({self.gvr}, {counted(len(self), 'object')})"

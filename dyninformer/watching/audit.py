@@ -91,8 +91,9 @@ class AuditReport(Shown):
 
     def __str__(self) -> str:
         if not self.differs:
+            objects = "1 object is" if self.compared == 1 else f"{self.compared:,} objects are"
             return (
-                f"{self.gvr}: {self.compared:,} objects are as the server has them "
+                f"{self.gvr}: {objects} as the server has them "
                 f"({self.from_etcd:,} of them compared with etcd itself)"
             )
         number = self.repaired + len(self.unresolved)

@@ -382,7 +382,7 @@ def test_before_the_start_and_after_the_end_it_says_so(server: ApiServer) -> Non
     assert texts(certs).split("\n")[1].startswith("closed · ")
     assert "SECRET" in texts(certs)
     assert repr(certs.lister).endswith("3 objects, closed>")
-    assert repr(factory).endswith("1 informers, closed>")
+    assert repr(factory).endswith("1 informer, closed>")
 
 
 def until_cut_off(informer: SharedIndexInformer) -> Waiting[None]:

@@ -52,6 +52,17 @@ def test_each_cluster_has_an_informer_behind_one_lister(
     assert fleet.status()["eu"][MAPS].objects == 1
 
 
+def test_reprs_say_one_cluster_and_one_object_of_one(eu: ApiServer) -> None:
+    """Those of a fleet, its informers and its listers."""
+    eu.create(config_map("a"))
+    with Fleet({"eu": eu.client()}) as fleet:
+        maps = fleet.for_resource(MAPS)
+        fleet.sync(PATIENCE)
+        assert repr(fleet) == "<Fleet of 1 cluster, 1 live>"
+        assert repr(maps.informer) == "<FleetInformer of configmaps.v1 in 1 cluster>"
+        assert repr(maps.lister) == "<FleetLister of configmaps.v1, 1 object in 1 cluster>"
+
+
 def test_options_are_those_of_every_cluster(fleet: Fleet, eu: ApiServer, us: ApiServer) -> None:
     """And other ones than before are refused, with what to do."""
     for each in (eu, us):

@@ -44,8 +44,9 @@ from dyninformer.cli.events import (
 from dyninformer.cli.sources import EventSource
 from dyninformer.cli.terminal import Shutdown, canvas, coloured, shutdown_on_signals
 from dyninformer.display.table import Table
-from dyninformer.display.text import Line, counted, visible
+from dyninformer.display.text import Line, visible
 from dyninformer.factory import GenericInformer
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.testing import ApiServer
 from dyninformer.types import Object

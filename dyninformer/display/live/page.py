@@ -15,8 +15,9 @@ from dyninformer.display.live.rows import Row, State, Window, text_of
 from dyninformer.display.live.source import Headings
 from dyninformer.display.live.standing import Standing
 from dyninformer.display.table import Table
-from dyninformer.display.text import counted, visible
+from dyninformer.display.text import visible
 from dyninformer.jsonpath.cells import age, moment_of
+from dyninformer.printable import counted
 
 _BOX: Final = "max-width:100%;font-size:13px;line-height:1.5"
 _HEAD: Final = "display:flex;gap:.75em;align-items:baseline;padding:2px 0 6px"

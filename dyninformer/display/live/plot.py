@@ -18,7 +18,8 @@ from dyninformer.display.live.screens import READING, Bundle, Screen, image, scr
 from dyninformer.display.live.source import By, Headings, Source
 from dyninformer.display.live.standing import Standing, standing_of
 from dyninformer.display.live.view import LiveView, View
-from dyninformer.display.text import counted, visible
+from dyninformer.display.text import visible
+from dyninformer.printable import counted
 from dyninformer.store.snapshot import Selector
 from dyninformer.types import Key
 
