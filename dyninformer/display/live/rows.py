@@ -177,7 +177,7 @@ class LiveRows:
             self._mark(key, _Mark(State.GONE, _NO_COLUMNS, until))
             return True
         before = self._gone.pop(key, None) if there is None else there
-        if there is not None and there == cells:
+        if there is not None and all(map(_alike, there, cells)):
             return False
         self._there[key] = cells
         if before is not None:
@@ -189,7 +189,9 @@ class LiveRows:
             self._mark(key, _Mark(State.NEW, _NO_COLUMNS, until))
         else:
             columns = frozenset(
-                at for at, (was, now) in enumerate(zip(before, cells, strict=True)) if was != now
+                at
+                for at, (was, now) in enumerate(zip(before, cells, strict=True))
+                if not _alike(was, now)
             )
             self._mark(
                 key, _Mark(State.CHANGED, columns | (mark.changed if mark else _NO_COLUMNS), until)
@@ -278,6 +280,11 @@ def _has(cells: Cells, words: tuple[str, ...]) -> bool:
         return True
     text = "\n".join(map(text_of, cells)).lower()
     return all(word in text for word in words)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Equal, and shown alike: to Python True is 1."""
+    return one == other and text_of(one) == text_of(other)
 
 
 def text_of(cell: Any) -> str:

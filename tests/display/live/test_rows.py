@@ -54,6 +54,22 @@ def test_a_row_that_comes_is_new_also_when_it_changes_meanwhile() -> None:
     assert shown(rows) == [Row("a", (2,), State.NEW)]
 
 
+@pytest.mark.parametrize(("was", "now"), [(True, 1), (0, False), ([True], [1]), ([0], [False])])
+def test_a_boolean_that_becomes_a_number_has_changed(was: Any, now: Any) -> None:
+    """They are shown otherwise, though to Python they are equal."""
+    rows = filled(was)
+    assert rows.change({"a": (now,)}, 0.0)
+    [row] = shown(rows)
+    assert row.state is State.CHANGED
+    assert row.changed == {0}
+    assert type(row.cells[0]) is type(now)
+
+
+def test_a_whole_number_with_and_without_a_point_is_the_same() -> None:
+    """It is shown alike."""
+    assert not filled(1).change({"a": (1.0,)}, 0.0)
+
+
 def test_the_marks_of_two_changes_add_up_and_end_with_the_later() -> None:
     """A cell stays marked while another one of its row changes."""
     rows = LiveRows()
