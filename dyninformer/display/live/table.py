@@ -70,12 +70,15 @@ class TableRows:
         return Query(column, descending is not self.headings[column].is_age, words)
 
     def _order(self, text: str) -> tuple[int, bool]:
-        names = [heading.name.lower() for heading in self.headings]
-        name = text.lower() if text.lower() in names else text.lower().removeprefix("-")
-        if name not in names:
-            known = ", ".join(heading.name for heading in self.headings)
-            raise ValueError(f"sort_by is {text!r}, which is no column: there are {known}")
-        return names.index(name), name != text.lower()
+        names = [heading.name for heading in self.headings]
+        lower = [name.lower() for name in names]
+        for given in (text, text.removeprefix("-")):
+            if given in names:  # of two that differ in nothing but case, the one that is meant
+                return names.index(given), given != text
+            if given.lower() in lower:
+                return lower.index(given.lower()), given != text
+        known = ", ".join(names)
+        raise ValueError(f"sort_by is {text!r}, which is no column: there are {known}")
 
     def due(self, now: float) -> float | None:
         """When something changes by itself: a mark ends, or an age."""

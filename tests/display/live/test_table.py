@@ -113,6 +113,20 @@ def test_only_what_the_selectors_choose_is_there(
     table.stop()
 
 
+def test_columns_that_differ_in_case_alone_can_each_be_sorted_by(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """The case may be another where only one column is meant."""
+    write(server, "a", n="1", m="2")
+    synced.wait_for_version(write(server, "b", n="2", m="1"), 20)
+    columns = {"n": ".data.n", "N": ".data.m", "O": ".data.n"}
+    firsts = {
+        sort_by: str(synced.live(columns, sort_by=sort_by)).split("\n")[2].split()[1]
+        for sort_by in ("n", "N", "-n", "-N", "o", "-o")
+    }
+    assert firsts == {"n": "a", "N": "b", "-n": "b", "-N": "a", "o": "a", "-o": "b"}
+
+
 def test_with_by_it_counts(
     server: ApiServer, synced: SharedIndexInformer, screen: FakeScreen
 ) -> None:
