@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from dyninformer.checked import checked_name
+from dyninformer.checked import checked_name, checked_texts
 from dyninformer.display.live.groups import Course, Group, GroupCounts, Sample
 from dyninformer.display.live.rows import Found
 from dyninformer.display.live.screens import READING, Bundle, Screen, image, screen_here
-from dyninformer.display.live.source import By, Headings, Source
+from dyninformer.display.live.source import BY, By, Headings, Source
 from dyninformer.display.live.standing import Standing, standing_of
 from dyninformer.display.live.view import LiveView, View
 from dyninformer.display.text import visible
@@ -293,7 +293,7 @@ def live_plot(
     name: str | None,
 ) -> LivePlot:
     """What ``informer.live_plot()`` gives, whose docstring says what these are."""
-    source = Source(informer, None, selector, field_selector, by)
+    source = Source(informer, None, selector, field_selector, checked_texts("by", by, BY))
     if name is not None:
         checked_name("name", name)
     return LivePlot(source, name)

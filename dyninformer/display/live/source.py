@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 By: TypeAlias = str | Sequence[str]
 
 _COLUMNS: Final = "a mapping from names to paths, such as {'issuer': '.spec.issuerRef.name'}"
-_BY: Final = "a path such as '.spec.issuerRef.name', or several"
+BY: Final = "a path such as '.spec.issuerRef.name', or several"
 _FIRST_PARTS: Final = ("spec.", "metadata.", "status.")
 
 
@@ -59,7 +59,7 @@ class Source:
         self._held: SharedIndexInformer | None = informer
         self._by = by is not None
         if by is not None:
-            columns = _headed(checked_texts("by", by, _BY))
+            columns = _headed(checked_texts("by", by, BY))
         elif columns is not None:
             columns = dict(checked_mapping("columns", columns, _COLUMNS))
         for path in (columns or {}).values():
@@ -176,7 +176,7 @@ def _nobody() -> None:
 def _headed(paths: Sequence[str]) -> dict[str, str]:
     """The paths under their headings: of two that would have one, both are there in full."""
     if not paths:
-        raise ValueError(f"by is empty: give {_BY}")
+        raise ValueError(f"by is empty: give {BY}")
     short = [heading_of(path) for path in paths]
     return {
         path if short.count(heading) > 1 else heading: path

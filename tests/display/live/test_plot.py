@@ -71,6 +71,12 @@ def test_a_terminal_shows_the_counts_of_the_moment(
     assert "       2  x" in str(plot) == repr(plot)
 
 
+def test_a_plot_needs_something_to_count_by(synced: SharedIndexInformer) -> None:
+    """With None there is nothing to draw: it would be a line for each object."""
+    with pytest.raises(TypeError, match="by is None: give a path such as"):
+        synced.live_plot(None)  # type: ignore[arg-type]
+
+
 def test_without_matplotlib_the_extra_is_named(
     synced: SharedIndexInformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
