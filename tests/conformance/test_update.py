@@ -25,6 +25,23 @@ def test_a_merge_patch_sets_and_null_removes(widgets: Collection) -> None:
     assert int(answer.version) > int(created["metadata"]["resourceVersion"])
 
 
+def test_a_boolean_in_the_place_of_a_number_is_a_change(blobs: Collection) -> None:
+    """It is written, and counted by the generation, however deep it is."""
+    blobs.create(
+        {
+            "apiVersion": "loose.io/v1",
+            "kind": "Blob",
+            "metadata": {"name": "a"},
+            "spec": {"on": True, "list": [0], "within": [{"n": 1}]},
+        }
+    )
+    steps: list[dict[str, object]] = [{"on": 1}, {"list": [False]}, {"within": [{"n": True}]}]
+    for generation, step in enumerate(steps, start=2):
+        answer = blobs.merge("a", {"spec": step})
+        assert answer.json["metadata"]["generation"] == generation
+    assert repr(answer.json["spec"]) == "{'list': [False], 'on': 1, 'within': [{'n': True}]}"
+
+
 def test_a_json_patch_applies_its_steps(widgets: Collection) -> None:
     """test, replace, add and remove, in order."""
     widgets.fill("a", size=1, note="x", parts=[{"name": "p"}])

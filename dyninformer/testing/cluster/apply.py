@@ -18,6 +18,7 @@ from dyninformer.testing.cluster.managed_fields import (
     Path,
     difference,
     mentioned,
+    same_value,
     shown_path,
     with_parents,
 )
@@ -220,7 +221,7 @@ def _merged(
     last_time = managed.time_of(manager)
     _, given_up = managed.applied(manager, config, shape, time)
     result: Object = _without(merged, shape, (), given_up)
-    if result == live:
+    if same_value(result, live):
         managed.set_time(manager, last_time)  # owning alone is no write
     if manager.name == _KUBECTL and _LAST_APPLIED in _annotations(result):
         return _with_last_applied(result, config)

@@ -229,6 +229,24 @@ def difference(old: Object, new: Object, shape: Shape) -> Difference:
     return found
 
 
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON: to Python True is 1."""
+    if one != other:
+        return False
+    waiting = [(one, other)]
+    while waiting:
+        one, other = waiting.pop()
+        if one is other:
+            continue
+        if isinstance(one, dict):
+            waiting.extend((value, other[name]) for name, value in one.items())
+        elif isinstance(one, list):
+            waiting.extend(zip(one, other, strict=True))
+        elif isinstance(one, bool) is not isinstance(other, bool):
+            return False
+    return True
+
+
 def with_parents(fields: Iterable[Path]) -> Fields:
     """The fields and everything that holds them."""
     return {path[:end] for path in fields for end in range(1, len(path) + 1)}
@@ -329,7 +347,7 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Difference) ->
         return
     before, after = _below(old, shape), _below(new, shape)
     if before is None or after is None or isinstance(old, dict) != isinstance(new, dict):
-        if old != new or isinstance(old, bool) != isinstance(new, bool):
+        if not same_value(old, new):
             found.changed.add(path)
         return
     olds = {element: (each, inner) for element, each, inner in before}

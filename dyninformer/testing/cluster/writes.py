@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from dyninformer.testing.cluster.incoming import placed, require_revision, require_size
 from dyninformer.testing.cluster.log import Key, Version
-from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
+from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager, same_value
 from dyninformer.testing.cluster.metadata import (
     SYSTEM_FIELDS,
     creation_causes,
@@ -215,7 +215,7 @@ def _with_generation(resource: Resource, obj: Object, before: Object) -> Object:
 
 def _differ(one: Object, other: Object, ignored: frozenset[str]) -> bool:
     return any(
-        one.get(name) != other.get(name)
+        not same_value(one.get(name), other.get(name))
         for name in one.keys() | other.keys()
         if name not in ignored
     )

@@ -136,6 +136,26 @@ def test_a_no_op_write_makes_no_revision(small: SmallCluster) -> None:
 
 
 @pytest.mark.parametrize(
+    ("was", "now"), [(True, 1), (0, False), ([{"a": True}], [{"a": 1}]), ({"a": 0}, {"a": False})]
+)
+def test_a_boolean_in_the_place_of_a_number_is_a_change(was: object, now: object) -> None:
+    """A merge, an apply and a status as well: each is stored, with the managers of its fields."""
+    small = SmallCluster()
+    small.install(crd("opens", "Open", subresources={"status": {}}))
+    opens, key = small.resource("opens", "wr.io"), Key("ns1", "a")
+    shape = {"apiVersion": "wr.io/v1", "kind": "Open", "metadata": {"name": "a"}}
+    small.add("opens", {**shape, "spec": {"v": was}}, "ns1", "wr.io")
+    merged = small.merge(opens, key, {"spec": {"v": now}})
+    assert repr(merged["spec"]["v"]) == repr(now)
+    assert merged["metadata"]["generation"] == 2
+    applied = small.apply(opens, key, {**shape, "spec": {"v": was}}, force=True).object
+    assert repr(applied["spec"]["v"]) == repr(was)
+    small.merge(opens, key, {"status": {"v": was}}, "status")
+    told = small.merge(opens, key, {"status": {"v": now}}, "status")
+    assert repr(told["status"]["v"]) == repr(now)
+
+
+@pytest.mark.parametrize(
     ("patch", "subresource", "generation"),
     [
         ({"spec": {"replicas": 5}}, "", 2),
