@@ -77,10 +77,10 @@ def checked_count(name: str, value: object, give: str = "a whole number") -> int
 
 
 def checked_path(name: str, value: object, give: str = "the path of a file") -> str:
-    """The path of a file, as text."""
+    """The path of a file, as text that is not empty: that would be the folder one is in."""
     if not isinstance(value, str | os.PathLike):
         raise wrong(name, value, give)
-    return str(os.fspath(value))
+    return checked_name(name, str(os.fspath(value)), give)
 
 
 def checked_object(name: str, value: object, give: str) -> Mapping[str, Any]:

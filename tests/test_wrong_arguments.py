@@ -787,6 +787,9 @@ DOORS = [
     ),
     Door("Snapshot.diff", lambda w: w.snapshot.diff(w.lister), "give a Snapshot, as certs.snap"),
     Door("Snapshot.save", lambda w: w.snapshot.save(5), "path is 5: give the name of a file"),
+    Door("Snapshot.save", lambda w: w.snapshot.save(""), "path is empty: give the name"),
+    Door("Snapshot.load", lambda w: public.Snapshot.load(""), "path is empty: give"),
+    Door("open_recording", lambda w: public.open_recording(""), "path is empty: give"),
     Door("Snapshot.load", lambda w: public.Snapshot.load(5), "path is 5: give the name of a file"),
     Door(
         "Snapshot.load",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from dyninformer.checked import checked_name, wrong
+from dyninformer.checked import checked_name, checked_path, wrong
 from dyninformer.delivery.events import EventType
 from dyninformer.discovery.declared import Declared
 from dyninformer.discovery.known import Known
@@ -251,9 +251,7 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     Traceback (most recent call last):
     dyninformer.errors.UnreadableFileError: /etc/hostname is not a recording of dyninformer: ...
     """
-    if not isinstance(path, str | os.PathLike):
-        raise wrong("path", path, "the name of a file")
-    return Recording(Path(path).expanduser())
+    return Recording(Path(checked_path("path", path, "the name of a file")).expanduser())
 
 
 class _State:

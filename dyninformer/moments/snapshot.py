@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from dyninformer.checked import checked, wrong
+from dyninformer.checked import checked, checked_path, wrong
 from dyninformer.discovery.known import Known
 from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.moments import saved
@@ -145,6 +145,4 @@ def snapshot_of(store: Store, namespaces: tuple[str, ...], known: Known | None =
 
 
 def _path(given: object) -> Path:
-    if not isinstance(given, str | os.PathLike):
-        raise wrong("path", given, "the name of a file")
-    return Path(given).expanduser()
+    return Path(checked_path("path", given, "the name of a file")).expanduser()
