@@ -362,8 +362,9 @@ def gathered(
     made_at_once(gather)
     for column in columns:
         if column.path is not None and id(column) not in by_column:
-            path = column.path
-            by_column[id(column)] = [_template_text(path, codec.plain(each)) for each in entries]
+            path, take = column.path, column.take
+            texts = [_template_text(path, codec.plain(each)) for each in entries]
+            by_column[id(column)] = texts if take is None else [take([each]) for each in texts]
     return [_values(column, keys, by_column.get(id(column))) for column in columns]
 
 
@@ -491,7 +492,9 @@ def _quantities(given: Several | None, columns: Mapping[str, Column]) -> tuple[s
 
 
 def _as_quantity(column: Column) -> Column:
-    several = column.path is not None and column.path.parsed.several and column.take is None
+    path = column.path
+    several = column.take is None and path is not None and path.parsed.several
+    several = several and not _is_text(column)
 
     def worth(found: Values) -> Any:
         worths = [types.quantity(each) for each in found]

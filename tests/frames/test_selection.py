@@ -155,6 +155,20 @@ def test_labels_become_columns(lister: GenericLister) -> None:
     assert lister.select({}, labels={"tier": "example.com/tier"})[1]["tier"] is None
 
 
+def test_a_template_of_several_parts_can_be_a_quantity(lister: GenericLister) -> None:
+    """In rows, frames and Arrow alike: a number and its unit are often in two fields."""
+    columns = {"cpu": "{.spec.replicas}Ki", "all": "{.spec.dnsNames[*]}{.spec.cpu}"}
+    rows = lister.select(columns, quantity=["cpu", "all"])
+    assert [(row["cpu"], row["all"]) for row in rows] == [
+        (None, None),
+        (2048.0, None),
+        (None, None),
+    ]
+    frame = lister.to_frame(columns, quantity=["cpu", "all"])
+    assert frame["cpu"].dropna().tolist() == [2048.0]
+    assert str(frame["all"].dtype) == "float64"
+
+
 def test_quantities_become_numbers(lister: GenericLister) -> None:
     """Those of the columns that are named; what is none is nothing."""
     columns = {"cpu": ".spec.cpu", "hosts": ".spec.dnsNames[*]", "text": ".spec.cpu"}
