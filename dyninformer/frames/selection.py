@@ -474,8 +474,10 @@ def _labels(given: Labels | None, taken: Container[str]) -> Mapping[str, str]:
             if not isinstance(each, str):
                 raise wrong("a label", each, "its key, such as 'app.kubernetes.io/name'")
         return found
-    labels = dict.fromkeys(checked_texts("labels", given, _LABELS))
-    return {free(each, taken.__contains__): each for each in labels}
+    named: dict[str, str] = {}
+    for each in dict.fromkeys(checked_texts("labels", given, _LABELS)):
+        named[free(each, lambda name: name in taken or name in named)] = each
+    return named
 
 
 def _label_path(label: str) -> JSONPath:

@@ -169,6 +169,13 @@ def test_a_template_of_several_parts_can_be_a_quantity(lister: GenericLister) ->
     assert str(frame["all"].dtype) == "float64"
 
 
+def test_each_of_several_labels_has_a_column_of_its_own() -> None:
+    """Also where one is called what another one's column would be called."""
+    lister = holding(certificate("shop", labels={"name": "a", "name_column": "b"}))
+    row = lister.select({}, labels=["name", "name_column"])[0]
+    assert (row["name"], row["name_column"], row["name_column_column"]) == ("shop", "a", "b")
+
+
 def test_quantities_become_numbers(lister: GenericLister) -> None:
     """Those of the columns that are named; what is none is nothing."""
     columns = {"cpu": ".spec.cpu", "hosts": ".spec.dnsNames[*]", "text": ".spec.cpu"}
