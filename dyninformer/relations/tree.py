@@ -22,7 +22,7 @@ _READY: Final = ("Ready", "Available", "Established", "Complete")
 """The conditions that say it, the first that there is."""
 _AGAIN: Final = " (shown above)"
 _DEEPEST: Final = 50
-"""Owners above each other."""
+"""Owners above each other: so many are looked for, each of them by a request to a server."""
 
 
 class Branches(NamedTuple):
@@ -160,7 +160,9 @@ def tops(root: TreeNode, owner_of: Callable[[TreeNode, Reference], TreeNode]) ->
     while waiting:
         node, height = waiting.pop()
         named = references(node.object)
-        if not named or height == _DEEPEST:
+        if named and height == _DEEPEST:
+            node.note, named = f"{node.note} (its owners are left out)", []
+        if not named:
             found.append(node)
         for reference in named:
             owner = known.get(reference.uid)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dyninformer.relations.tree import (
     ASCII,
+    Reference,
     TreeNode,
     as_data,
     family,
@@ -102,6 +103,23 @@ def test_a_long_chain_is_no_trouble() -> None:
     """However deep."""
     chain = [thing(str(n), str(n - 1)) for n in range(1, 3_000)]
     assert len(drawn(thing("0"), *chain)) == 3_000
+
+
+def test_owners_are_looked_for_fifty_high_and_the_tree_says_so() -> None:
+    """Each would be a request to a server; what is left out is not seen to be missing."""
+    node = TreeNode(thing("60", "59"))
+    asked = []
+
+    def owner_of(_: TreeNode, owner: Reference) -> TreeNode:
+        asked.append(owner.name)
+        n = int(owner.name)
+        return TreeNode(thing(owner.name, *([str(n - 1)] if n else [])))
+
+    (top,) = tops(node, owner_of)
+    shown = [row[0] for row in rows([top], with_namespace=False)]
+    assert shown[0] == "Thing/10 (its owners are left out)"
+    assert len(shown) == 51
+    assert len(asked) == 50
 
 
 def test_lines_can_be_ascii() -> None:
