@@ -69,6 +69,8 @@ class Relations:
         node = _node(obj)
         with self._search(fetch) as search:
             found = [self._owner(node, each, search) for each in references(obj)]
+            if search is not None and search.away is not None:
+                raise search.away
         return [each.object for each in found if not each.note]
 
     def owned_by(self, obj: Object, fetch: bool) -> Objects:

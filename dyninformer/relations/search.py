@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, Self, TypeAlias, TypeVar
 
 from dyninformer.discovery import Discovery, ResolvedResource
-from dyninformer.errors import DynInformerError
+from dyninformer.errors import DynInformerError, StoppedError, UnreachableError
 from dyninformer.relations.tree import Reference, TreeNode, unknown
 from dyninformer.types import Object, Objects
 
@@ -44,6 +44,8 @@ class Search:
     """Resources by the reason."""
     homes: dict[str, ResolvedResource] = field(default_factory=dict)
     """By the uid of an object, where it was found."""
+    away: UnreachableError | StoppedError | None = None
+    """Why something could not be asked at all, if so: that says nothing of what is there."""
 
     def __post_init__(self) -> None:
         self._threads = ThreadPoolExecutor(_WORKERS, "dyninformer tree")
@@ -60,7 +62,8 @@ class Search:
     ) -> Objects:
         """The metadata of all objects of some namespaces, each once; "" for all namespaces.
 
-        ``passed_over`` says which resources need not be asked for in a namespace.
+        ``passed_over`` says which resources need not be asked for in a namespace. If no question is
+        answered, and one could not be asked at all, this raises why.
         """
         resources = [
             each
@@ -77,8 +80,11 @@ class Search:
             if (each.namespaced or "" in spaces) and not passed_over(each, space)
         ]
         found: dict[str, Object] = {}  # some are served by two API groups
-        for (resource, _), objects in zip(asked, self._at_once(self._listed, asked), strict=True):
-            for obj in objects:
+        listed = self._at_once(self._listed, asked)
+        if self.away is not None and all(objects is None for objects in listed):
+            raise self.away
+        for (resource, _), objects in zip(asked, listed, strict=True):
+            for obj in objects or ():
                 uid = str(obj["metadata"].get("uid"))
                 self.homes.setdefault(uid, resource)
                 found.setdefault(uid, obj)
@@ -115,13 +121,14 @@ class Search:
             return unknown(reference, "the server has no such kind")
         try:
             obj = self.asker.one(home, node.namespace, reference.name)
-        except DynInformerError:
+        except DynInformerError as error:
+            self._failed(error)
             return unknown(reference, "may not be read")
         if obj is None or TreeNode(obj).uid != reference.uid:
             return unknown(reference, "not there any more")
         return TreeNode(obj)
 
-    def _listed(self, asked: tuple[ResolvedResource, str]) -> Objects:
+    def _listed(self, asked: tuple[ResolvedResource, str]) -> Objects | None:
         resource, space = asked
         try:
             return self.asker.metadata(resource, space)
@@ -129,7 +136,12 @@ class Search:
             reason = str(error).split(": ", 1)[-1]
             reason = "forbidden" if reason.startswith("forbidden") else reason
             self.refused.setdefault(reason, []).append(resource.group_resource)
-            return []
+            self._failed(error)
+            return None
+
+    def _failed(self, error: DynInformerError) -> None:
+        if isinstance(error, UnreachableError | StoppedError):
+            self.away = error
 
     def _whole(self, node: TreeNode) -> Object | None:
         try:

@@ -6,8 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from dyninformer import DynamicSharedInformerFactory, ForbiddenError, NotKeptError
+from dyninformer import (
+    DynamicSharedInformerFactory,
+    ForbiddenError,
+    NotKeptError,
+    StoppedError,
+    UnreachableError,
+)
 from dyninformer.testing import ApiServer
+from dyninformer.testing.faults import Fault, HttpStatus, Reset
 from dyninformer.types import Object, Objects
 
 
@@ -233,6 +240,26 @@ def test_s41_a_refusal_is_said(family: Family) -> None:
             with pytest.raises(ForbiddenError, match="cannot list events: forbidden"):
                 factory.events_of(family.middle, fetch=True)
             assert factory.owned_by(family.middle, fetch=True) == []
+
+
+@pytest.mark.parametrize("fault", [Reset(), HttpStatus(503)], ids=["reset", "503"])
+def test_s41_a_server_that_is_away_is_no_empty_answer(family: Family, fault: Fault) -> None:
+    """Who asks it for owners and what they own is told, and does not take them for gone."""
+    with DynamicSharedInformerFactory(family.server.client()) as factory:
+        assert named(factory.owners(family.account, fetch=True)) == ["Secret/middle"]
+        assert named(factory.owned_by(family.top, fetch=True)) == ["Secret/middle"]
+        with family.server.faults.add(fault, path="/api*"):
+            for ask in factory.owners, factory.owned_by, factory.tree:
+                with pytest.raises(UnreachableError):
+                    ask(family.account, fetch=True)
+        with family.server.faults.add(fault, resource="secrets", verb="list"):
+            assert named(factory.owned_by(family.middle, fetch=True)) == [
+                "ConfigMap/low",
+                "ServiceAccount/account",
+            ]
+    for ask in factory.owners, factory.owned_by, factory.tree:
+        with pytest.raises(StoppedError):
+            ask(family.account, fetch=True)
 
 
 def test_what_is_no_object_of_the_server_is_refused(
