@@ -640,6 +640,14 @@ def test_it_is_synced_when_it_is_there(server: ApiServer) -> None:
         assert repr(certs) == "<OpenInformer of certificates.v1.cert-manager.io, 2 objects, live>"
 
 
+def test_what_is_asked_of_the_server_behind_its_end_says_what_to_do(server: ApiServer) -> None:
+    """As by a cell below the ``with`` block."""
+    with open_informer("certificates", client=server.client(), namespace="prod") as certs:
+        pass
+    with pytest.raises(StoppedError, match=r"the factory, .* has stopped; make a new one"):
+        certs.patch("mail", "prod", {})
+
+
 def test_its_events_can_be_iterated_over(server: ApiServer) -> None:
     """First what is there."""
     with open_informer("certificates", client=server.client()) as certs:

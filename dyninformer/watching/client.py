@@ -77,7 +77,7 @@ _MOST_CONNECTING = 8
 """At a time: an address that never answers must not hold up the connections to others."""
 _FRESH_SECONDS = 2.5  # credentials that were read anew so short a time ago are not read again
 
-_STOPPED = "nothing is asked any more: what it was for has stopped"
+_STOPPED = "nothing is asked any more: the factory, or the informer, has stopped; make a new one"
 _CLOSED = "the factory has been shut down; make a new one"
 _FOR_WRITES = "refreshing credentials for writes"
 
