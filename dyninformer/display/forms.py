@@ -23,22 +23,45 @@ def without_managed_fields(obj: Object) -> Object:
 def shareable(obj: Object) -> Object:
     """The object without managedFields; of a Secret only how many bytes each value has.
 
-    For what is kept and passed on, as a notebook is.
+    For what is kept and passed on, as a notebook is; Secrets in a list that a client got are hidden
+    as well.
 
     >>> shareable({"apiVersion": "v1", "kind": "Secret", "metadata": {}, "data": {"a": "c2hvcA=="}})
     {'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {}, 'data': {'a': '(4 bytes, not shown)'}}
     """
     metadata = obj.get("metadata")
     shown = without_managed_fields(obj) if isinstance(metadata, dict) else dict(obj)
-    if obj.get("kind") != "Secret" or obj.get("apiVersion") != "v1":
-        return shown
+    if is_secret(obj):
+        return _without_values(shown)
+    items = obj.get("items")
+    if obj.get("apiVersion") == "v1" and isinstance(items, list):
+        # An item of a SecretList need not say what it is.
+        alike = obj.get("kind") == "SecretList"
+        shown["items"] = [
+            _without_values(each) if isinstance(each, dict) and (alike or is_secret(each)) else each
+            for each in items
+        ]
+    return shown
+
+
+def is_secret(obj: Object) -> bool:
+    """Whether its values are not to be shown."""
+    return obj.get("kind") == "Secret" and obj.get("apiVersion") == "v1"
+
+
+def _without_values(obj: Object) -> Object:
+    shown = dict(obj)
     for name in ("data", "stringData"):
         values = obj.get(name)
         if isinstance(values, dict):
             shown[name] = {key: _size(value, name == "data") for key, value in values.items()}
-    annotations = shown.get("metadata", {}).get("annotations")
+    metadata = obj.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     if isinstance(annotations, dict) and _LAST_APPLIED in annotations:
-        shown["metadata"]["annotations"] = {**annotations, _LAST_APPLIED: "(not shown)"}
+        shown["metadata"] = {
+            **obj["metadata"],
+            "annotations": {**annotations, _LAST_APPLIED: "(not shown)"},
+        }
     return shown
 
 

@@ -25,6 +25,7 @@ from dyninformer.discovery.known import Known
 from dyninformer.display import html, terminal
 from dyninformer.display.columns import metadata_of, row, table_columns
 from dyninformer.display.diff import diff_lines
+from dyninformer.display.forms import is_secret
 from dyninformer.display.page import (
     FIRST_ROWS,
     Diff,
@@ -654,12 +655,8 @@ def _cell(value: object) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def _is_secret(obj: Object) -> bool:
-    return obj.get("kind") == "Secret" and obj.get("apiVersion") == "v1"
-
-
 def _tellable(changes: Sequence[Change], obj: Object) -> list[Change]:
-    return [_without_values(each) for each in changes] if _is_secret(obj) else list(changes)
+    return [_without_values(each) for each in changes] if is_secret(obj) else list(changes)
 
 
 def _without_values(change: Change) -> Change:

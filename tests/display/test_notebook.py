@@ -217,6 +217,21 @@ def test_show_takes_objects_that_no_server_would_give(metadata: Any) -> None:
     assert texts(show([obj], of=holding())).endswith("1 object")
 
 
+@pytest.mark.parametrize("kind", ["SecretList", "List"])
+def test_of_secrets_in_a_list_no_value_is_shown(kind: str) -> None:
+    """As a client gives them: items of a SecretList do not say their kind."""
+    secret = dict(SECRET)
+    if kind == "SecretList":
+        del secret["kind"], secret["apiVersion"]
+    listed = {"apiVersion": "v1", "kind": kind, "items": [secret, {"data": {"a": "b"}}, None]}
+    shown = texts(show(listed))
+    assert "password: (7 bytes, not shown)" in shown
+    assert "hunter2" not in shown
+    assert SECRET["data"]["password"] not in shown
+    assert ("a: b" in shown) == (kind == "List")
+    assert secret["data"] == SECRET["data"]
+
+
 def test_of_a_secret_no_value_is_shown(factory: DynamicSharedInformerFactory) -> None:
     """Notebooks are kept, and passed on."""
     secrets = factory.for_resource("v1/secrets")
