@@ -276,9 +276,9 @@ class LivePlot(LiveView):
         if self._source.ended:
             return f"{self._source.gvr}: stopped"
         painter = _Painter(str(self._source.gvr), None, time.time)
-        with self._source as source:
-            painter.begin(source.headings(), source.all())
-            return painter.still(standing_of(source.status()))
+        with self._source.apart() as here:  # the view may be running
+            painter.begin(here.headings(), here.all())
+            return painter.still(standing_of(here.status()))
 
     def __repr__(self) -> str:
         return str(self)

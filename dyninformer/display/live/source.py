@@ -57,6 +57,7 @@ class Source:
         """
         self.gvr = informer.gvr
         self._held: SharedIndexInformer | None = informer
+        self._given = (columns, selector, field_selector, by)
         self._by = by is not None
         if by is not None:
             columns = _headed(checked_texts("by", by, BY))
@@ -78,6 +79,10 @@ class Source:
         if self._held is None:
             raise StoppedError(f"the live view of {self.gvr} has ended: make a new one")
         return self._held
+
+    def apart(self) -> Source:
+        """One of the same objects, for a thread that looks while a view is in ``with`` of this."""
+        return Source(self._informer, *self._given)
 
     def let_go(self) -> None:
         """Hold the informer no longer: it is closed if nobody else does. For good."""

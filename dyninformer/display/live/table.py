@@ -217,11 +217,11 @@ class LiveTable(LiveView):
 
 
 def still(source: Source, table: TableRows, most: int) -> Page:
-    """The first rows of this moment."""
+    """The first rows of this moment; a view of the source may be running."""
     painter = _Painter(str(source.gvr), table, most, None)
-    with source:
-        painter.begin(source.headings(), source.all())
-        painter.paint(standing_of(source.status()), time.monotonic())
+    with source.apart() as here:
+        painter.begin(here.headings(), here.all())
+        painter.paint(standing_of(here.status()), time.monotonic())
     return painter.page
 
 

@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -256,6 +257,40 @@ def test_a_table_that_has_ended_holds_no_informer(
     table.stop()
     held = [each for each in gc.get_referrers(informer) if isinstance(each, Source)]
     assert held == []
+
+
+@pytest.mark.parametrize("kind", ["live", "live_plot"])
+def test_to_print_a_view_that_still_reads_does_not_end_it(
+    server: ApiServer,
+    synced: SharedIndexInformer,
+    screen: FakeScreen,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    """As it does for long, of many objects: what is printed is the table of the moment."""
+    if kind == "live_plot":
+        plot = pytest.importorskip("dyninformer.display.live.plot")
+        monkeypatch.setattr(plot, "screen_here", lambda: screen)
+        monkeypatch.setattr(plot, "_BETWEEN_SECONDS", 0.0)
+    monkeypatch.setattr("dyninformer.display.live.view._FIRST_SECONDS", 0.0)
+    synced.wait_for_version(write(server, "a", n="1"), 20)
+    printed, everything = threading.Event(), Source.all
+
+    def slow(source: Source) -> object:
+        found = everything(source)
+        if threading.current_thread().name.startswith("dyninformer live"):
+            assert printed.wait(20)
+        return found
+
+    monkeypatch.setattr(Source, "all", slow)
+    view: Any = synced.live(DATA) if kind == "live" else synced.live_plot(".data.n")
+    shown(view)
+    assert "1 object, live" in str(view)
+    printed.set()
+    write(server, "b", n="1")
+    screen.until(has("2 objects, live"))
+    assert view.running
+    view.stop()
 
 
 def test_a_view_that_fails_says_so_in_its_cell_and_ends(
