@@ -17,6 +17,7 @@ from dyninformer.display.live.standing import Standing
 from dyninformer.display.live.table import TableRows, source_of, still
 from dyninformer.display.live.view import LiveView, View
 from dyninformer.display.text import visible
+from dyninformer.errors import StoppedError
 from dyninformer.frames.selection import LiveOptions
 from dyninformer.store.snapshot import Columns
 from dyninformer.types import Key, Object
@@ -203,7 +204,10 @@ class LiveWidget(LiveView, anywidget.AnyWidget):
         if bundle is None or self._source.count > _STILL:
             return bundle
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        page = still(self._source, self._new_rows(), self.rows)
+        try:
+            page = still(self._source, self._new_rows(), self.rows)
+        except StoppedError:  # it has let go of its informer: a browser gets its last rows
+            return bundle
         return {**data, "text/html": page.html, "text/plain": page.text}, metadata
 
     def _take(self, _widget: object, content: object, _buffers: object) -> None:

@@ -206,6 +206,15 @@ def test_what_is_looked_at_only_after_the_end_is_the_last_state(
     assert "ended" in answer["standing"]
 
 
+def test_what_was_stopped_can_be_shown_once_more(tab: Tab) -> None:
+    """By another cell: a browser that asks gets the last rows."""
+    tab.answered(count=2)
+    tab.widget.stop()
+    data, _ = tab.widget._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert names(tab.answered(view="w", count=2)) == ["m0", "m1"]
+
+
 def test_the_module_is_small_and_takes_texts_for_nothing_else() -> None:
     """No bundler, no CDN, and no way from a text to markup."""
     source = files("dyninformer.display.live").joinpath("widget.js").read_text("utf-8")
