@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dyninformer.frames import types
 from dyninformer.frames.types import Kind, Type, fitted, of_path, of_schema, of_values, whole_schema
 from dyninformer.jsonpath import JSONPath
+from dyninformer.jsonpath.cells import cell
 from tests.frames.objects import CRD
 
 SCHEMA = whole_schema(CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
@@ -126,6 +127,15 @@ def test_times_are_read_as_the_server_reads_them() -> None:
     ) == [moment, moment, None, None, None]
     assert types.microseconds(datetime(1970, 1, 1, 0, 0, 1, 5, UTC)) == 1_000_005
     assert types.microseconds(datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)) == -1_000_000
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-W18-5T12:00:00Z", "2026-05-01T120000.5Z", "2026-05-01T24:00:00Z"]
+)
+def test_a_time_that_a_table_calls_invalid_is_none(text: str) -> None:
+    """Python reads more than RFC 3339 has, and some of it is as long as a time is."""
+    assert cell(".t", "date", {"t": text}) == "<invalid>"
+    assert fitted(types.TIME, [text]) == [None]
 
 
 json_values = st.recursive(
