@@ -696,6 +696,7 @@ DOORS = [
     Door("Discovery.schema", lambda w: w.discovery.schema(5), "gvr is 5: give a"),
     Door("Discovery.declared", lambda w: w.discovery.declared(5), "gvr is 5: give a"),
     Door(f"{F}.sql", lambda w: w.factory.sql(5), "a query is 5: give SQL, such as"),
+    Door(f"{F}.sql", lambda w: w.factory.sql(""), "a query is empty: give SQL, such as"),
     Door("show", lambda w: public.show(5), "what is to be shown is 5: give an object, several"),
     Door("show", lambda w: public.show("a"), "what is to be shown is 'a': give an object, several"),
     Door("show", lambda w: public.show([], of=5), "of is 5: give the informer or the lister"),

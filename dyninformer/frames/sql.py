@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from dyninformer.checked import checked_text
+from dyninformer.checked import checked_name
 from dyninformer.discovery.known import Known
 from dyninformer.errors import NotSyncedWarning
 from dyninformer.frames import types
@@ -56,7 +56,7 @@ class Cached(NamedTuple):
 
 def relation(query: str, cached: Iterable[Cached]) -> duckdb.DuckDBPyRelation:
     """The query's answer, as DuckDB works it out when it is looked at: a relation."""
-    checked_text("a query", query, "SQL, such as 'select name from pods'")
+    checked_name("a query", query, "SQL, such as 'select name from pods'")
     try:
         import duckdb  # noqa: PLC0415 - an extra: only its users pay for the import
     except ImportError as error:
