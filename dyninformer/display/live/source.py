@@ -190,12 +190,14 @@ def _headed(paths: Sequence[str]) -> dict[str, str]:
 
 
 def heading_of(path: str) -> str:
-    """What stands above the values of a path: its last names.
+    """What stands above the values of a path: its last names; of a template, all of it.
 
     >>> heading_of("{.spec.issuerRef.name}")
     'issuerRef.name'
     """
     text = path.strip("{}$").lstrip(".")
+    if "{" in text:  # several parts
+        return path
     for first in _FIRST_PARTS:
         text = text.removeprefix(first)
     return text

@@ -158,6 +158,15 @@ def test_each_path_of_by_has_a_column_in_the_order_in_which_they_are_given(
     assert [line.split() for line in lines[1:]] == [["DATA.N", "NAME", "COUNT"], ["x", "a", "1"]]
 
 
+def test_a_template_stands_above_its_values_as_it_is_written(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """A path is said in short; of several parts each would need its braces."""
+    synced.wait_for_version(write(server, "a", n="1", m="2"), 20)
+    text = str(synced.live(by="{.data.n}/{.data.m}"))
+    assert text.split("\n")[1:] == ["{.DATA.N}/{.DATA.M}   COUNT", "1/2                   1"]
+
+
 def test_it_says_that_the_server_is_away_and_that_it_is_back(
     server: ApiServer, synced: SharedIndexInformer, screen: FakeScreen
 ) -> None:
