@@ -921,9 +921,9 @@ def _sync_error(
     for gvr in sorted(gvr for gvr, synced in result.items() if not synced):
         found = status.get(gvr)
         reason = (found and found.reason) or f"still {found.state if found else 'removed'}"
-        tries = f" ({found.attempts} tries failed)" if found and found.attempts else ""
+        tries = f" ({counted(found.attempts, 'try')} failed)" if found and found.attempts else ""
         lines.append(f"  {gvr}: {reason}{tries}")
-    head = f"{len(lines)} of {len(result)} caches did not sync in {seconds:.1f} s"
+    head = f"{len(lines)} of {counted(len(result), 'cache')} did not sync in {seconds:.1f} s"
     head += ", and more time would not help (patient=True waits all the same):" if lost else ":"
     return CacheSyncError("\n".join([head, *lines]), status)
 

@@ -21,11 +21,14 @@ def printable(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """The number with its noun.
 
-    >>> counted(1, "object"), counted(2000, "object"), counted(2, "index")
-    ('1 object', '2,000 objects', '2 indexes')
+    >>> counted(1, "object"), counted(2000, "object"), counted(2, "index"), counted(3, "try")
+    ('1 object', '2,000 objects', '2 indexes', '3 tries')
     """
-    ending = "" if number == 1 else "es" if noun.endswith("x") else "s"
-    return f"{number:,} {noun}{ending}"
+    if number == 1:
+        return f"1 {noun}"
+    if noun.endswith("ry"):
+        return f"{number:,} {noun[:-1]}ies"
+    return f"{number:,} {noun}{'es' if noun.endswith('x') else 's'}"
 
 
 def _spelled(code: int) -> str:

@@ -36,7 +36,7 @@ from dyninformer.factory import Registry
 from dyninformer.informer import Runtime
 from dyninformer.testing import ApiServer
 from dyninformer.testing.client import dynamic_client
-from dyninformer.testing.faults import BlackHole
+from dyninformer.testing.faults import BlackHole, HttpStatus
 from tests.conformance.shapes import ANYTHING, crd
 from tests.conformance.wire import until
 
@@ -154,6 +154,22 @@ def test_a_sync_that_fails_says_why_for_each(server: ApiServer) -> None:
     assert "Give it list and watch" in text
     assert "ex.io/v1/widgets" in text or "widgets.v1.ex.io" in text
     assert "configmaps" not in text
+
+
+def test_a_sync_that_fails_counts_one_cache_and_one_try_of_one(server: ApiServer) -> None:
+    """The server says when to try again, which is later than this looks."""
+    away = HttpStatus(503, retry_after=60)
+    with (
+        server.faults.add(away, resource="configmaps"),
+        DynamicSharedInformerFactory(server.client()) as factory,
+    ):
+        factory.for_resource("v1/configmaps")
+        factory.start()
+        until(lambda: all(status.attempts for status in factory.status().values()))
+        with pytest.raises(CacheSyncError) as caught:
+            factory.sync(0)
+    assert str(caught.value).startswith("1 of 1 cache did not sync")
+    assert str(caught.value).endswith("(1 try failed)")
 
 
 def test_the_result_of_a_sync_is_true_if_all_are_synced() -> None:

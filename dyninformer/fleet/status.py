@@ -9,6 +9,7 @@ from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from dyninformer.checked import wrong
 from dyninformer.errors import CacheSyncError
+from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import ShownCollection
 from dyninformer.types import Names
@@ -172,11 +173,11 @@ def sync_error(
     for cluster in result.unsynced:
         for resource, status in statuses.get(cluster, {}).items():
             if not status.synced:
-                tries = f" ({status.attempts} tries failed)" if status.attempts else ""
+                tries = f" ({counted(status.attempts, 'try')} failed)" if status.attempts else ""
                 why = status.reason or _without_reason(status, hosts.get(cluster, ""))
                 lines.append(f"  {cluster}: {resource}: {why}{tries}")
     number = len(result.unsynced)
-    head = f"{number} of {len(result)} clusters did not sync in {seconds:.1f} s"
+    head = f"{number} of {counted(len(result), 'cluster')} did not sync in {seconds:.1f} s"
     head += ", and more time would not help (patient=True waits all the same):" if lost else ":"
     return CacheSyncError("\n".join([head, *lines]), statuses)
 
