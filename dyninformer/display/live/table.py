@@ -225,6 +225,12 @@ def still(source: Source, table: TableRows, most: int) -> Page:
     return painter.page
 
 
+def check_order(source: Source, table: TableRows) -> None:
+    """ValueError if it is to be sorted by what is no column. No object is read."""
+    with source.apart() as here:
+        table.begin(here.headings(), {})
+
+
 def live_table(
     informer: SharedIndexInformer, columns: Columns | None, rows: int, options: LiveOptions
 ) -> LiveTable:

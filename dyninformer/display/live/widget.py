@@ -14,7 +14,7 @@ from dyninformer.display.live.page import texts
 from dyninformer.display.live.rows import Found
 from dyninformer.display.live.source import Headings, Source
 from dyninformer.display.live.standing import Standing
-from dyninformer.display.live.table import TableRows, source_of, still
+from dyninformer.display.live.table import TableRows, check_order, source_of, still
 from dyninformer.display.live.view import LiveView, View
 from dyninformer.display.text import visible
 from dyninformer.errors import StoppedError
@@ -201,13 +201,16 @@ class LiveWidget(LiveView, anywidget.AnyWidget):
     def _repr_mimebundle_(self, **asked: Any) -> Any:
         """Itself; and for where there are no widgets, or no kernel any more, the first rows."""
         bundle: Any = super()._repr_mimebundle_(**asked)  # a dict, or also metadata
-        if bundle is None or self._source.count > _STILL:
+        if bundle is None:
             return bundle
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         try:
+            if self._source.count > _STILL:
+                check_order(self._source, self._new_rows())
+                return bundle
             page = still(self._source, self._new_rows(), self.rows)
         except StoppedError:  # it has let go of its informer: a browser gets its last rows
             return bundle
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         return {**data, "text/html": page.html, "text/plain": page.text}, metadata
 
     def _take(self, _widget: object, content: object, _buffers: object) -> None:

@@ -206,6 +206,17 @@ def test_what_is_looked_at_only_after_the_end_is_the_last_state(
     assert "ended" in answer["standing"]
 
 
+def test_a_column_that_is_not_there_is_said_in_the_cell(
+    tab: Tab, synced: SharedIndexInformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many objects there are: a browser would wait for rows in vain."""
+    for few in (2000, 5):
+        monkeypatch.setattr(live, "_STILL", few)
+        with pytest.raises(ValueError, match="which is no column: there are namespace, name, Age"):
+            synced.live_widget(sort_by="nope")._repr_mimebundle_()
+    assert tab.widget._repr_mimebundle_()  # what is right is shown
+
+
 def test_what_was_stopped_can_be_shown_once_more(tab: Tab) -> None:
     """By another cell: a browser that asks gets the last rows."""
     tab.answered(count=2)
