@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final, TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -27,6 +27,7 @@ from dyninformer.relations.tree import (
 )
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object, Objects
+from dyninformer.watching.client import Source
 from dyninformer.watching.requests import DocumentSource, JsonReply
 
 Informers: TypeAlias = list[SharedIndexInformer]
@@ -58,11 +59,11 @@ class Relations:
         self,
         informers: Callable[[], Informers],
         discovery: Discovery,
-        source: DocumentSource,
+        source: Source,
     ) -> None:
         self._informers = informers
         self._discovery = discovery
-        self._asker = _Asker(source)
+        self._source = source
 
     def owners(self, obj: Object, fetch: bool) -> Objects:
         """The objects that it names as its owners."""
@@ -113,7 +114,7 @@ class Relations:
                 for event in each.related(*_ABOUT[each.gvr.group], uid)
             ]
         elif fetch:
-            found = self._asker.events(node)
+            found = _Asker(self._source).events(node)
         else:
             raise NotKeptError(
                 "no events are cached: factory.for_resource('v1/events') caches them, and "
@@ -123,10 +124,17 @@ class Relations:
 
     # -- inside --------------------------------------------------------------------------
 
-    def _search(self, fetch: bool) -> AbstractContextManager[Search | None]:
-        if checked_flag("fetch", fetch):
-            return Search(self._asker, self._discovery)
-        return nullcontext()
+    @contextmanager
+    def _search(self, fetch: bool) -> Iterator[Search | None]:
+        if not checked_flag("fetch", fetch):
+            yield None
+            return
+        channel = self._source.channel()
+        try:
+            with Search(_Asker(channel), self._discovery) as search:
+                yield search
+        finally:
+            channel.close()  # after an interrupt: the exit would wait for what is under way
 
     def _owned(self, uid: str) -> Objects:
         return _unique(obj for each in self._informers() for obj in each.related(*_BY_OWNER, uid))

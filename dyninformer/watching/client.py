@@ -101,6 +101,11 @@ class Channel:
         self._closed = False
         in_forked_child(self, _closed=True, _under_way=dict)  # its sockets are the wires' to close
 
+    @property
+    def host(self) -> str:
+        """Where the API server is."""
+        return self._source.host
+
     def list(self, request: Request) -> SocketReply:
         """Ask for a collection."""
         return self._ask(request)

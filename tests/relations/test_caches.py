@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -14,8 +16,9 @@ from dyninformer import (
     UnreachableError,
 )
 from dyninformer.testing import ApiServer
-from dyninformer.testing.faults import Fault, HttpStatus, Reset
+from dyninformer.testing.faults import BlackHole, Fault, HttpStatus, Reset
 from dyninformer.types import Object, Objects
+from tests.conformance.wire import until
 
 
 def named(objects: Objects) -> list[str]:
@@ -260,6 +263,29 @@ def test_s41_a_server_that_is_away_is_no_empty_answer(family: Family, fault: Fau
     for ask in factory.owners, factory.owned_by, factory.tree:
         with pytest.raises(StoppedError):
             ask(family.account, fetch=True)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
+def test_an_interrupt_ends_what_is_asked_of_a_silent_server(family: Family) -> None:
+    """The threads that wait for answers end at once: the exit of Python would wait for them."""
+    main = threading.main_thread()
+
+    def searching() -> list[threading.Thread]:
+        return [each for each in threading.enumerate() if each.name.startswith("dyninformer tree")]
+
+    with (
+        DynamicSharedInformerFactory(family.server.client()) as factory,
+        family.server.faults.add(BlackHole(), resource="secrets", verb="list") as silence,
+    ):
+
+        def interrupt() -> None:
+            silence.wait_hit()
+            signal.pthread_kill(main.ident or 0, signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            factory.tree(family.top, fetch=True)
+        until(lambda: not searching())
 
 
 def test_what_is_no_object_of_the_server_is_refused(
