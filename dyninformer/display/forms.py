@@ -20,32 +20,34 @@ def without_managed_fields(obj: Object) -> Object:
     return {**obj, "metadata": metadata}
 
 
-def shareable(obj: Object) -> Object:
+def shareable(obj: Object, *, secret: bool = False) -> Object:
     """The object without managedFields; of a Secret only how many bytes each value has.
 
     For what is kept and passed on, as a notebook is; Secrets in a list that a client got are hidden
-    as well.
+    as well. ``secret`` says that it is one where it does not say so itself, after a transform.
 
     >>> shareable({"apiVersion": "v1", "kind": "Secret", "metadata": {}, "data": {"a": "c2hvcA=="}})
     {'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {}, 'data': {'a': '(4 bytes, not shown)'}}
     """
     metadata = obj.get("metadata")
     shown = without_managed_fields(obj) if isinstance(metadata, dict) else dict(obj)
-    if is_secret(obj):
+    # What is metadata alone does not say its kind, and holds all of a Secret that was applied.
+    if secret or _is_secret(obj) or obj.get("kind") == "PartialObjectMetadata":
         return _without_values(shown)
     items = obj.get("items")
     if obj.get("apiVersion") == "v1" and isinstance(items, list):
         # An item of a SecretList need not say what it is.
         alike = obj.get("kind") == "SecretList"
         shown["items"] = [
-            _without_values(each) if isinstance(each, dict) and (alike or is_secret(each)) else each
+            _without_values(each)
+            if isinstance(each, dict) and (alike or _is_secret(each))
+            else each
             for each in items
         ]
     return shown
 
 
-def is_secret(obj: Object) -> bool:
-    """Whether its values are not to be shown."""
+def _is_secret(obj: Object) -> bool:
     return obj.get("kind") == "Secret" and obj.get("apiVersion") == "v1"
 
 

@@ -223,7 +223,7 @@ def _diff(diff: Diff) -> str:
 
 def _yaml(part: Yaml) -> str:
     """The object with a fold for each of its fields that has fields or elements."""
-    shown = shareable(part.object)
+    shown = shareable(part.object, secret=part.secret)
     try:
         small = as_yaml(shown).count("\n") < _OPEN_LINES
         return "".join(_folds(shown, "", 1, small))

@@ -25,7 +25,6 @@ from dyninformer.discovery.known import Known
 from dyninformer.display import html, terminal
 from dyninformer.display.columns import metadata_of, row, table_columns
 from dyninformer.display.diff import diff_lines
-from dyninformer.display.forms import is_secret
 from dyninformer.display.page import (
     FIRST_ROWS,
     Diff,
@@ -108,7 +107,7 @@ def show(thing: object, of: object = None) -> Page:
     if isinstance(thing, Shown):
         return page(thing.shown())
     if isinstance(thing, Mapping):
-        return _of_object(dict(thing))
+        return _of_object(dict(thing), _known(of))
     if isinstance(thing, Iterable) and not isinstance(thing, str | bytes):
         several = list(thing)
         if several and all(isinstance(each, Change) for each in several):
@@ -341,8 +340,8 @@ def _of_fleet(what: str, lister: FleetLister, namespace: str | None) -> Page:
 def _(thing: Event) -> Page:
     standing = Standing(f"version {thing.resource_version}", _marks(thing))
     if thing.type is EventType.UPDATED:
-        return Page(_headline(thing), standing, [_diff(thing.changes(), thing.object)])
-    return Page(_headline(thing), standing, [Yaml(thing.object)])
+        return Page(_headline(thing), standing, [_diff(thing.changes(), thing.gvr)])
+    return Page(_headline(thing), standing, [_whole(thing.object, thing.gvr)])
 
 
 @page.register
@@ -397,7 +396,7 @@ def _(thing: Difference) -> Page:
     counts = f"{len(thing.added)} added, {len(thing.removed)} removed, {len(thing.changed)} changed"
     span = f"from {_clock(thing.before.time)} to {_clock(thing.after.time)}"
     rows = [
-        [each.type, each.key, _changed(each.changes(), _of(each))]
+        [each.type, each.key, _changed(each.changes(), each.gvr)]
         for each in islice(thing, FIRST_ROWS)
     ]
     parts = [grid(["what", "key", "changes"], rows, len(thing), noun="object")] if rows else []
@@ -406,11 +405,11 @@ def _(thing: Difference) -> Page:
 
 @page.register
 def _(thing: ObjectDifference) -> Page:
-    title, obj = f"{thing.type} {thing.key}", _of(thing)
+    title = f"{thing.type} {thing.key}"
     if thing.type == "CHANGED":
         said = ("another object of this name",) if thing.recreated else ()
-        return Page(title, Standing("changed", said), [_diff(thing.changes(), obj)])
-    return Page(title, parts=[Yaml(obj)])
+        return Page(title, Standing("changed", said), [_diff(thing.changes(), thing.gvr)])
+    return Page(title, parts=[_whole(thing.new or thing.old or {}, thing.gvr)])
 
 
 @page.register
@@ -418,7 +417,7 @@ def _(thing: Version) -> Page:
     time = [_clock(thing.time)] if thing.time else []
     standing = Standing(f"version {thing.resource_version}", (*time, *_marks(thing)))
     changes = thing.changes()
-    part = _diff(changes, thing.object) if changes else Yaml(thing.object)
+    part = _diff(changes, thing.gvr) if changes else _whole(thing.object, thing.gvr)
     return Page(_headline(thing), standing, [part])
 
 
@@ -429,7 +428,7 @@ def _(thing: Versions) -> Page:
             _clock(each.time) if each.time else "",
             each.type.value,
             each.resource_version,
-            _changed(each.changes(), each.object) or ", ".join(_marks(each)),
+            _changed(each.changes(), each.gvr) or ", ".join(_marks(each)),
         ]
         for each in thing[:FIRST_ROWS]
     ]
@@ -503,19 +502,19 @@ def _marks(thing: Event | Version) -> tuple[str, ...]:
     return tuple(mark.replace("_", " ") for mark in marks if getattr(thing, mark))
 
 
-def _of(thing: ObjectDifference) -> Object:
-    """The object as it was last."""
-    return thing.new or thing.old or {}
+def _whole(obj: Object, gvr: GroupVersionResource) -> Yaml:
+    """An object of that resource; of a Secret no values, also where a transform took its kind."""
+    return Yaml(obj, secret=_has_secrets(gvr))
 
 
-def _diff(changes: Sequence[Change], obj: Object) -> Diff:
+def _diff(changes: Sequence[Change], gvr: GroupVersionResource) -> Diff:
     """What changed in an object; of a Secret only where."""
-    return Diff(list(diff_lines(_tellable(changes, obj))))
+    return Diff(list(diff_lines(_tellable(changes, gvr))))
 
 
-def _changed(changes: Sequence[Change], obj: Object) -> str:
+def _changed(changes: Sequence[Change], gvr: GroupVersionResource) -> str:
     """The first changes of an object, in one cell."""
-    some = _tellable(changes[:_FIRST_CHANGES], obj)
+    some = _tellable(changes[:_FIRST_CHANGES], gvr)
     said = [f"{path}: {_brief(old)} -> {_brief(new)}" for path, old, new in some]
     more = len(changes) - len(some)
     return "; ".join([*said, f"and {more} more"] if more else said)
@@ -623,10 +622,11 @@ def _of_objects(several: Objects, known: Known | None) -> Grid:
     return grid(["kind", "namespace", "name", "age"], rows, len(several), noun="object")
 
 
-def _of_object(obj: Object) -> Page:
+def _of_object(obj: Object, known: Known | None) -> Page:
     about = metadata_of(obj)
     place = "/".join(str(about[name]) for name in ("namespace", "name") if about.get(name))
-    return Page(f"{obj.get('kind') or ''} {place}".strip(), parts=[Yaml(obj)])
+    part = Yaml(obj) if known is None else _whole(obj, known.gvr)
+    return Page(f"{obj.get('kind') or ''} {place}".strip(), parts=[part])
 
 
 def _known(of: Any) -> Known | None:
@@ -655,8 +655,12 @@ def _cell(value: object) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def _tellable(changes: Sequence[Change], obj: Object) -> list[Change]:
-    return [_without_values(each) for each in changes] if is_secret(obj) else list(changes)
+def _has_secrets(gvr: GroupVersionResource) -> bool:
+    return gvr.group_resource == "secrets"
+
+
+def _tellable(changes: Sequence[Change], gvr: GroupVersionResource) -> list[Change]:
+    return [_without_values(each) for each in changes] if _has_secrets(gvr) else list(changes)
 
 
 def _without_values(change: Change) -> Change:

@@ -94,6 +94,8 @@ class Yaml:
     """One object."""
 
     object: Object
+    secret: bool = False
+    """It is a Secret, whatever of it says so: its values are not shown."""
 
 
 @dataclass(frozen=True, slots=True)

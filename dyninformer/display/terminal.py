@@ -49,7 +49,7 @@ def _lines(part: Part) -> Iterator[str]:
         yield from map(str, part.lines)
     else:
         try:
-            yield as_yaml([shareable(part.object)], one=True)
+            yield as_yaml([shareable(part.object, secret=part.secret)], one=True)
         except RecursionError:
             yield TOO_DEEP
 

@@ -50,21 +50,28 @@ class ObjectDifference(OfObject):
     ADDED shop None Namespace
     """
 
-    __slots__ = ("_declared", "_key", "_new", "_now", "_old", "_was")
+    __slots__ = ("_declared", "_gvr", "_key", "_new", "_now", "_old", "_was")
 
     def __init__(
         self,
+        gvr: GroupVersionResource,
         key: str,
         was: Packed | None,
         now: Packed | None,
         declared: Callable[[], ListKeys] = dict,
     ) -> None:
+        self._gvr = gvr
         self._key = key
         self._declared = declared
         self._was = was
         self._now = now
         self._old: Object | None = None
         self._new: Object | None = None
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        """Which resource."""
+        return self._gvr
 
     @property
     def type(self) -> str:
@@ -142,13 +149,15 @@ class Difference(Shown):
         for key, entry in now.items():
             held = was.get(key)
             if held is None:
-                self.added.append(ObjectDifference(key, None, (new, entry)))
+                self.added.append(ObjectDifference(self.gvr, key, None, (new, entry)))
             elif held is not entry and not _same(old, held, new, entry):
-                self.changed.append(ObjectDifference(key, (old, held), (new, entry), declared))
+                self.changed.append(
+                    ObjectDifference(self.gvr, key, (old, held), (new, entry), declared)
+                )
         if len(was) + len(self.added) > len(now):
             for key, held in was.items():
                 if now.get(key) is None:
-                    self.removed.append(ObjectDifference(key, (old, held), None))
+                    self.removed.append(ObjectDifference(self.gvr, key, (old, held), None))
 
     @property
     def gvr(self) -> GroupVersionResource:

@@ -16,6 +16,7 @@ from dyninformer import (
     GenericInformer,
     SharedIndexInformer,
     aio,
+    open_informer,
     open_recording,
     show,
 )
@@ -215,6 +216,35 @@ def test_show_takes_objects_that_no_server_would_give(metadata: Any) -> None:
     assert "Certificate" in texts(show(obj))
     assert texts(show([obj])).endswith("1 object")
     assert texts(show([obj], of=holding())).endswith("1 object")
+
+
+def _without_kind(obj: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}}
+
+
+@pytest.mark.parametrize("options", [{"metadata_only": True}, {"transform": _without_kind}])
+def test_of_a_secret_that_does_not_say_so_no_value_is_shown(options: dict[str, Any]) -> None:
+    """The informer knows; and an annotation of kubectl's holds all of one that was applied."""
+    with ApiServer() as server:
+        server.create(SECRET, namespace="default")
+        with (
+            open_informer("v1/secrets", client=server.client(), history=5, **options) as secrets,
+            secrets.informer.events() as events,
+        ):
+            before = secrets.snapshot()
+            applied = {"kubectl.kubernetes.io/last-applied-configuration": "hunter2 again"}
+            patch = {"metadata": {"annotations": applied}, "data": {"password": "aHVudGVyMjI="}}
+            secrets.patch("token", "default", patch, wait=True)
+            difference = secrets.snapshot().diff(before)
+            held = secrets.lister.get("token", "default")
+            history = secrets.history("default/token")
+            things = [show(held, of=secrets), history, *history, difference, *difference]
+            shown = "".join(map(texts, [*things, next(events), next(events)])) + str(difference)
+    assert "(not shown)" in shown
+    for hidden in ("hunter2", "aHVudGVyMg", "aHVudGVyMjI"):
+        assert hidden not in shown
+    if "metadata_only" in options:
+        assert "hunter2" not in texts(show(held))
 
 
 @pytest.mark.parametrize("kind", ["SecretList", "List"])
