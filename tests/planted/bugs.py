@@ -63,6 +63,7 @@ _STORE = _Room("store/store.py", ("store/test_store.py", "store/test_indexes.py"
 _INDEXES = _Room("store/indexes.py", ("store/test_indexes.py",))
 _REPACKING = _Room("store/repacking.py", ("store/test_repacking.py",))
 
+_THREADS = _Room("threads.py", ("test_threads.py",))
 _DISPATCH = _Room("delivery/dispatch.py", ("delivery/test_dispatch.py", "delivery/test_stream.py"))
 _QUEUE = _Room("delivery/queue.py", ("delivery/test_queue.py", "delivery/test_dispatch.py"))
 _HANDLERS = _Room("delivery/handlers.py", ("delivery/test_handlers.py",))
@@ -699,6 +700,11 @@ def _store() -> Iterable[Bug]:
 
 
 def _delivery() -> Iterable[Bug]:
+    yield _THREADS.bug(
+        "an interrupt takes a lock away from who has just taken it",
+        "    for returned in iter(function, _NOTHING):\n        return returned\n",
+        "    return function()\n",
+    )
     yield _DISPATCH.bug(
         "a late handler is not told what is held",
         "        if replay and len(store):",
