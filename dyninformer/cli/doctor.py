@@ -59,9 +59,10 @@ def command(
         float,
         typer.Option(
             "--watch-for",
-            metavar="SECONDS",
-            help="Hold a watch for so long, to see whether something cuts it while it is idle.",
-            min=0,
+            metavar="DURATION",
+            help="Hold a watch for so long, to see whether something cuts it while it is idle: "
+            "300, 30s or 5m.",
+            parser=duration,
             show_default=False,
         ),
     ] = 0.0,
@@ -116,6 +117,19 @@ def command(
     """
     if output not in _FORMS:
         raise CommandError(f"-o {output}: give one of {', '.join(_FORMS)}", code=WRONG_USAGE)
+    if request_timeout <= 0:
+        raise CommandError(
+            f"--request-timeout {request_timeout:g}: no answer comes so soon; give 10, 5s or 1m",
+            code=WRONG_USAGE,
+        )
+    if watch_for < 0:
+        raise CommandError(f"--watch-for {watch_for:g}: give 300, 30s or 5m", code=WRONG_USAGE)
+    if not resources and (watch_for or audit):
+        raise CommandError(
+            "--watch-for and --audit look at a resource: name one, as in "
+            "'dyninformer doctor certificates -n prod --audit'",
+            code=WRONG_USAGE,
+        )
     findings: list[Finding] = []
     screen = Screen()
     held = Held(watch_for, audit=audit)

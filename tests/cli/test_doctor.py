@@ -554,7 +554,11 @@ def test_a_namespace_that_is_not_there_is_told(run: Run) -> None:
     [
         (["-o", "yaml"], "give one of text, json"),
         (["cert", "-n", "prod", "-A"], "not both"),
-        (["--watch-for", "-1"], "--watch-for"),
+        (["cert", "--watch-for", "-1"], "--watch-for -1: give 300, 30s or 5m"),
+        (["cert", "--watch-for", "inf"], "'inf' is not a duration"),
+        (["cert", "--request-timeout", "0"], "--request-timeout 0: no answer comes so soon"),
+        (["--audit"], "look at a resource: name one"),
+        (["--watch-for", "5m"], "look at a resource: name one"),
     ],
 )
 def test_wrong_usage_is_said_at_once(run: Run, args: list[str], said: str) -> None:
