@@ -63,8 +63,8 @@ def unanswered(
         subject += f" through the proxy {without_password(proxy)}"
     if stage == "asked" and _is_silence(found):
         return SilentError(
-            f"{host} took the request and said nothing for {deadline:g} s. "
-            "It, or something on the way to it, is overloaded or gone; it will be asked again."
+            f"{host} took the request and said nothing for {_seconds(deadline)} s. "
+            "It, or something on the way to it, is overloaded or gone."
         )
     what, advice = _lack_of_files(found) or _reason(found, stage, behind_proxy=proxy is not None)
     return UnreachableError(f"{subject}: {what}. {advice}".rstrip())
@@ -84,7 +84,8 @@ def cut_off(error: BaseException, host: str, deadline: float) -> UnreachableErro
     """What to raise in place of ``error``, in the middle of an answer."""
     found = list(_chain(error))
     if _is_silence(found):
-        return SilentError(f"{host} said nothing for {deadline:g} s in the middle of an answer")
+        silence = f"said nothing for {_seconds(deadline)} s in the middle of an answer"
+        return SilentError(f"{host} {silence}")
     detail = next(filter(None, map(_why, found)), None)
     return BrokenAnswerError(
         f"the connection to {host} broke in the middle of an answer"
@@ -169,6 +170,11 @@ def _tunnel_refusal(found: list[BaseException]) -> str | None:
         if isinstance(each, OSError) and str(each).startswith("Tunnel connection failed: "):
             return str(each).partition(": ")[2][:_LONGEST_DETAIL]
     return "no more is known" if isinstance(found[0], ProxyError) and len(found) == 1 else None
+
+
+def _seconds(deadline: float) -> str:
+    """As somebody would say it: what is left of a time is no round number."""
+    return f"{round(deadline, 1) or deadline:g}"
 
 
 def _why(error: BaseException) -> str | None:

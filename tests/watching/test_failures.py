@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from dyninformer.watching.failures import unanswered
+from dyninformer.watching.failures import cut_off, unanswered
 
 _DAY = datetime.timedelta(days=1)
 
@@ -33,6 +33,19 @@ def test_a_lack_of_files_is_not_blamed_on_the_network(code: int, said: str) -> N
     error = unanswered(OSError(code, os.strerror(code)), "h", None, "connecting", 30.0)
     assert re.search(said, str(error))
     assert "VPN" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("deadline", "said"), [(60.0, "60 s"), (2.5, "2.5 s"), (1.99996, "2 s"), (0.04, "0.04 s")]
+)
+def test_a_silence_is_told_in_round_seconds_and_promises_nothing(
+    deadline: float, said: str
+) -> None:
+    """Whether the request is made again is for who makes it to say: a write is not."""
+    before = str(unanswered(TimeoutError(), "h", None, "asked", deadline))
+    assert before.startswith(f"h took the request and said nothing for {said}. ")
+    assert "again" not in before
+    assert f"said nothing for {said} in the middle" in str(cut_off(TimeoutError(), "h", deadline))
 
 
 class Authorities:
