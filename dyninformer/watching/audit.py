@@ -183,6 +183,7 @@ class ScopeAudit:
         self._deadline = deadline
         self._after = after
         self._metrics = metrics
+        self._listed_too = 0  # so many of what is sampled were in the list, too
         self._version = ""  # of the list
         self._seen: set[Key] = set()  # all keys of the list
         self._readable = True  # so were they
@@ -190,7 +191,7 @@ class ScopeAudit:
     @property
     def from_etcd(self) -> int:
         """How many objects were compared with etcd itself."""
-        return self.compared if self.listed_from_etcd else len(self.sampled)
+        return self.compared if self.listed_from_etcd else self._listed_too
 
     def run(self) -> None:
         """All of it. Raises `AuditError`, and `StoppedError` if it is stopped meanwhile."""
@@ -308,6 +309,7 @@ class ScopeAudit:
             if (items and found is None) or (found is not None and found[0] != key):
                 return  # it gave something else than it was asked for
             self.sampled.append(key)
+            self._listed_too += key not in self.different or self.different[key] is not None
             seen = None if found is None else found[1]
             if seen is not None and self._is_held(key, seen):
                 self.different.pop(key, None)

@@ -206,6 +206,14 @@ def test_what_the_watch_cache_has_lost_is_found_in_etcd() -> None:
     assert (audit.from_etcd, audit.compared, audit.different) == (3, 3, {})
 
 
+def test_no_more_is_compared_with_etcd_than_the_server_has() -> None:
+    """What was deleted is asked for by name as well, and is none of what there is."""
+    server = Server({"a": "5"}, {"a": "5"})
+    audit = Watched({"a": "5", "gone": "6"}).audit(server)
+    assert audit.sampled == ["d/a", "d/gone"]
+    assert (audit.from_etcd, audit.compared) == (1, 1)
+
+
 def test_a_list_that_was_read_from_etcd_is_enough() -> None:
     """So its pages say; nothing is asked for by name."""
     held = {"a": "5", "b": "6", "c": "7"}
