@@ -373,13 +373,21 @@ def standing(statuses: Mapping[Any, InformerStatus], now: datetime) -> str:
     shown = f"as the server had it at {_clock(min(moments))}" if len(moments) == len(known) else ""
     waiting = [each for each in statuses.values() if not each.live]
     if waiting:
-        away = [_since(each) for each in waiting if each.state in _LOST or each.attempts]
-        words = f"server away since {_clock(min(away))}" if away else "reading"
+        there = [each for each in waiting if each.state is not InformerState.ABSENT]
+        away = [each for each in there if each.state in _LOST or each.attempts]
+        if away:
+            words = f"server away since {_earliest(away)}"
+        else:
+            words = "reading" if there else f"not served since {_earliest(waiting)}"
     else:
         heard = max(_since(each) for each in statuses.values())
         silent = (now - heard).total_seconds() >= SILENT_SECONDS
         words = f"silent since {_clock(heard)}" if silent else "live"
     return f"{words}; {shown}" if shown else words
+
+
+def _earliest(statuses: Sequence[InformerStatus]) -> str:
+    return _clock(min(map(_since, statuses)))
 
 
 def lost_since(status: InformerStatus) -> str:

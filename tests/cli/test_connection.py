@@ -84,6 +84,7 @@ LONG = SILENT_SECONDS + 5
 THEN = NOON - timedelta(seconds=LONG)
 AWAY = InformerStatus(state=InformerState.BACKING_OFF, last_contact=THEN, fresh_as_of=THEN)
 TRYING = InformerStatus(state=InformerState.WATCHING, last_contact=THEN, attempts=2)
+ABSENT = InformerStatus(state=InformerState.ABSENT, since=THEN, last_contact=NOON, attempts=2)
 READING = InformerStatus(state=InformerState.LISTING, last_contact=NOON)
 
 
@@ -100,6 +101,9 @@ READING = InformerStatus(state=InformerState.LISTING, last_contact=NOON)
         ),
         ([watching(1), TRYING], f"server away since {THEN:%H:%M:%S}"),
         ([watching(1), READING], "reading"),
+        ([watching(1, fresh_as_of=NOON), ABSENT], f"not served since {THEN:%H:%M:%S}"),
+        ([ABSENT, AWAY], f"server away since {THEN:%H:%M:%S}"),
+        ([ABSENT, READING], "reading"),
     ],
 )
 def test_a_line_says_how_old_what_is_shown_may_be(
