@@ -978,10 +978,10 @@ class Reflectors:
             if not each.has_all_of(since):
                 each.ask_if_fresh()
 
-    @property
-    def doubt(self) -> str:
-        """Why the server did not say that all is fresh; "" if it was not asked."""
-        return next(filter(None, (each.doubt for each in self._reflectors)), "")
+    def doubt(self, since: float) -> str:
+        """Why the server did not say that what is not is fresh; "" if it was not asked."""
+        stale = (each for each in self._reflectors if not each.has_all_of(since))
+        return next(filter(None, (each.doubt for each in stale)), "")
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Have ``handler(error)`` called with each failure; before start."""

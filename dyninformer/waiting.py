@@ -125,7 +125,7 @@ def until_fresh(
         if stopped is not None:
             raise StoppedError(f"the informer of {stopped.gvr} has stopped: its cache grows old")
         if deadline.over:
-            raise _too_old(stale, max_age)
+            raise _too_old(stale, max_age, since)
         for each in stale:
             each.reflectors.ask_if_fresh(since)
         # One after the other, and none for so long that the others are not asked for again.
@@ -143,7 +143,7 @@ def _is_decided(informer: SharedIndexInformer, since: float) -> bool:
 _ASK_AGAIN: Final = 0.5  # seconds after which it is looked at whether the server can be asked again
 
 
-def _too_old(stale: Sequence[SharedIndexInformer], max_age: float) -> StaleCacheError:
+def _too_old(stale: Sequence[SharedIndexInformer], max_age: float, since: float) -> StaleCacheError:
     """What to raise: of each cache its age, and why nothing has been known since."""
     status = {each.gvr: each.status() for each in stale}
     lines = []
@@ -154,7 +154,7 @@ def _too_old(stale: Sequence[SharedIndexInformer], max_age: float) -> StaleCache
         if age is not None:
             known, ago = "last", f" {age:.1f} s ago"
         state = "not started" if not each.is_started() else found.state
-        why = found.reason or each.reflectors.doubt or f"it is {state}"
+        why = found.reason or each.reflectors.doubt(since) or f"it is {state}"
         lines.append(f"{each.gvr} was {known} known to be as the server has it{ago}: {why}")
     wanted = f"not more than {max_age:g} s old" if max_age else "as the server has it now"
     if len(lines) == 1:

@@ -273,9 +273,10 @@ class Reflector:
         if self._doubt:
             return self._doubt
         if self._asks.locked():
-            return "the server was asked, and has not answered yet"
-        often = self._ask_after > self._clock.now()
-        return "the server was asked so often that it is not asked again yet" if often else ""
+            return f"the server was asked for {self.scope}, and has not answered yet"
+        if self._ask_after > self._clock.now():
+            return f"the server was asked for {self.scope} so often that it is not asked again yet"
+        return ""
 
     def ask_if_fresh(self) -> None:
         """Begin to ask the server, if that may be done now."""

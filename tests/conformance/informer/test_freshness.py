@@ -163,6 +163,22 @@ def test_s35_a_server_that_answers_no_question_is_not_fresh(
 
 
 @on_embedded
+def test_s35_of_several_namespaces_the_reason_is_that_of_a_stale_one(
+    faults: Faults, running: Running, widgets: Collection, other: Collection
+) -> None:
+    """Not of one whose question was refused, and whose stream has shown since that it is fresh."""
+    found = running(namespaces=[widgets.namespace, other.namespace])
+    faults.add(HttpStatus(403), verb="list", namespace=widgets.namespace)
+    faults.add(HttpStatus(500), verb="list", namespace=other.namespace)
+    waiting = Background(lambda: found.informer.wait_fresh(timeout=4))
+    names = map("w{}".format, itertools.count())
+    until(lambda: (widgets.fill(next(names)), not waiting.running)[1], PATIENCE)
+    assert isinstance(waiting.error, StaleCacheError)
+    assert f"cannot list widgets.v1.ex.io in namespace {other.namespace}" in str(waiting.error)
+    assert "forbidden" not in str(waiting.error)
+
+
+@on_embedded
 def test_s35_without_bookmarks_only_what_happens_shows_it(
     faults: Faults, running: Running, widgets: Collection, other: Collection
 ) -> None:
