@@ -237,6 +237,9 @@ class Source(Channel):
         self._channels: set[Channel] = set()
         self._private: _PrivateClient | None = None
         self._reloaded = float("-inf")
+        # When a request was made that got no answer over a connection that had lain idle: those
+        # that lay idle then may be dead, too, and are not used. A race costs another such request.
+        self._doubted = float("-inf")
         self._writes: DynamicClient | None = None
         self._credentials = BackgroundThreads(f"dyninformer credentials for {self.host}", 1)
         self._connecting = BackgroundThreads(
@@ -345,7 +348,8 @@ class Source(Channel):
                 private = self._private
             if private is None or self._closed:
                 raise StoppedError(_CLOSED)
-            call.begin()
+            call.begin(self._doubted)
+            asked = time.monotonic()
             try:
                 response = _ask(private, request, call)
             except RefreshError:
@@ -366,6 +370,8 @@ class Source(Channel):
                 failure = unanswered(error, host, private.proxy, call.stage, deadline)
                 if isinstance(failure, SilentError):
                     failure.reused = call.reused
+                    if call.reused:
+                        self._doubted = max(self._doubted, asked)
                 raise failure from error
             return SocketReply(response, call, host, request.deadline, on_over)
 

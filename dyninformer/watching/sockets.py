@@ -207,7 +207,8 @@ class Call:
     """One request. Its own thread moves it on; any thread may `end` it.
 
     ``stage`` tells how far it came, ``reused`` that it went over a connection which had lain
-    idle. With ``anew`` it goes over none of those, with ``kept`` over none that other calls use.
+    idle. With ``anew`` it goes over none of those, with ``kept`` over none that other calls use;
+    else over none that was made before ``doubted``.
     ``answer`` is http.client's, once there is one: urllib3 keeps its own to itself.
     """
 
@@ -217,12 +218,14 @@ class Call:
         self._wire: Wire | None = None
         self._ended = False
         self.anew = self.kept = False
+        self.doubted = float("-inf")
         self.reused = False
         self.stage = "preparing"
         self.answer: Any = None
 
-    def begin(self) -> None:
+    def begin(self, doubted: float) -> None:
         """It is tried from the start."""
+        self.doubted = doubted
         self.reused, self.stage, self.answer = False, "preparing", None
 
     @property
@@ -418,6 +421,7 @@ class _TrackedConnection(Quiet):
     plumbing: Plumbing
     _wire: Wire | None = None
     _call: Call | None = None
+    _made = float("-inf")
 
     def __init__(self, host: str, port: int | None = None, **options: Any) -> None:
         super().__init__(host, port, **options)
@@ -430,11 +434,14 @@ class _TrackedConnection(Quiet):
     def is_connected(self) -> bool:
         """It can be used as it is: asked of one that lay idle, and is closed if it cannot."""
         call = current_call()
-        return super().is_connected and not (call is not None and call.anew)
+        if call is not None and (call.anew or (self._made < call.doubted and not call.kept)):
+            return False
+        return super().is_connected
 
     def connect(self) -> None:
         """Connect, through the proxy if there is one, and set up TLS."""
         self._call = call = current_call()
+        self._made = time.monotonic()
         try:
             if call is None or _opens_as_known():
                 with self.plumbing.contexts.lent_to(self):

@@ -39,6 +39,7 @@ from dyninformer.watching import config
 from dyninformer.watching import sockets as module
 from dyninformer.watching.client import Source
 from dyninformer.watching.requests import BrokenAnswerError, Request, SilentError
+from dyninformer.watching.sockets import SocketReply
 from tests.watching.conftest import Make
 from tests.watching.wires import (
     LIST,
@@ -315,6 +316,16 @@ def test_an_answer_that_breaks_off_is_told(server: ApiServer, make: Make, fault:
 # Connections are kept, and thrown away when they went stale.
 
 
+def port_of(reply: SocketReply) -> int:
+    """Our end of the connection that an answer comes over, which is read to its end."""
+    wire = reply._call._wire
+    assert wire is not None
+    assert wire._socket is not None
+    found: int = wire._socket.getsockname()[1]
+    whole(reply)
+    return found
+
+
 def test_one_connection_serves_one_request_after_the_other(secure: ApiServer, make: Make) -> None:
     """Replies that were read to their end give it back."""
     source = make(secure.client())
@@ -331,22 +342,27 @@ def test_a_kept_connection_serves_those_that_ask_for_it_and_no_others(
     """Be it the only one that lies idle; anew it is another one, which is kept from then on."""
     source = make(server.client())
     kept = replace(LIST, kept=True)
-
-    def port(request: Request) -> int:
-        reply = source.list(request)
-        wire = reply._call._wire
-        assert wire is not None
-        assert wire._socket is not None
-        found: int = wire._socket.getsockname()[1]
-        whole(reply)
-        return found
-
-    first, other = port(kept), port(LIST)
+    first, other = port_of(source.list(kept)), port_of(source.list(LIST))
     assert other != first
-    assert [port(kept), port(LIST)] == [first, other]
-    renewed = port(replace(kept, anew=True))
+    assert [port_of(source.list(kept)), port_of(source.list(LIST))] == [first, other]
+    renewed = port_of(source.list(replace(kept, anew=True)))
     assert renewed not in (first, other)
-    assert [port(kept), port(LIST)] == [renewed, other]
+    assert [port_of(source.list(kept)), port_of(source.list(LIST))] == [renewed, other]
+
+
+def test_s35_once_one_was_silent_none_is_used_that_lay_idle_then(
+    server: ApiServer, make: Make
+) -> None:
+    """They may lead to the same dead end. The kept one has a witness of its own."""
+    source = make(server.client())
+    kept = replace(LIST, kept=True)
+    first = port_of(source.list(kept))
+    idle = [port_of(reply) for reply in [source.list(LIST) for _ in range(3)]]
+    with server.faults.add(BlackHole()), pytest.raises(SilentError):
+        source.list(replace(LIST, deadline=0.1))
+    renewed = port_of(source.list(LIST))
+    assert renewed not in idle
+    assert [port_of(source.list(LIST)), port_of(source.list(kept))] == [renewed, first]
 
 
 def test_silence_tells_whether_the_connection_had_answered_before(
