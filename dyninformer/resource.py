@@ -99,3 +99,8 @@ class GroupVersionResource:
         root = f"/apis/{self.group}" if self.group else "/api"
         inside = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
         return f"{root}/{self.version}{inside}/{self.resource}"
+
+
+def of_secrets(gvr: GroupVersionResource) -> bool:
+    """Its objects are Secrets, whatever a transform leaves of them: no value of theirs is shown."""
+    return gvr.group_resource == "secrets"

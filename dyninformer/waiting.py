@@ -12,6 +12,7 @@ from dyninformer.delivery.key_watch import KeyWatch
 from dyninformer.errors import JSONPathError, StaleCacheError, StoppedError, WaitTimeoutError
 from dyninformer.jsonpath.comparisons import Comparison, PathCondition, divided
 from dyninformer.lister import KeyCheck
+from dyninformer.resource import of_secrets
 from dyninformer.store import versions
 from dyninformer.threads import Deadline, Pause, Waiting, since_boot
 from dyninformer.types import Object
@@ -37,7 +38,7 @@ def until_met(
     timeout: float | None,
 ) -> Waiting[Object]:
     """See `SharedIndexInformer.wait_for`. ``watch`` is of the object's key, and not yet open."""
-    met = met_when(condition)
+    met = met_when(condition, secret=of_secrets(informer.gvr))
     deadline = Deadline(timeout)
     last: Object | None = None
     try:
@@ -229,8 +230,8 @@ class Met(Protocol):
         """What there is instead of what is wanted, for a message."""
 
 
-def met_when(condition: Condition) -> Met:
-    """The test that a condition stands for.
+def met_when(condition: Condition, *, secret: bool = False) -> Met:
+    """The test that a condition stands for; on Secrets, also where these do not say so.
 
     >>> ready = met_when("condition=Ready")
     >>> ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
@@ -255,7 +256,8 @@ def met_when(condition: Condition) -> Met:
         name, _, value = rest.partition("=")
         return _StatusCondition(name, value or "True")
     if kind == "jsonpath" and rest:
-        return _Path(Comparison(rest) if divided(rest)[1] not in ("", "=") else PathCondition(rest))
+        compares = divided(rest)[1] not in ("", "=")
+        return _Path(Comparison(rest) if compares else PathCondition(rest), secret=secret)
     raise ValueError(
         f"{condition!r} is nothing to wait for: expected 'delete', 'create', 'condition=Ready', "
         "'condition=Ready=False', 'jsonpath={.status.phase}=Running', "
@@ -288,8 +290,9 @@ class _Presence:
 class _Path:
     """A path that does not fit this object yet is a condition that is not met yet."""
 
-    def __init__(self, condition: PathCondition | Comparison) -> None:
+    def __init__(self, condition: PathCondition | Comparison, *, secret: bool) -> None:
         self._condition = condition
+        self._secret = secret
 
     def __call__(self, obj: Object | None) -> bool:
         try:
@@ -307,7 +310,7 @@ class _Path:
             return str(error)
         if not values:
             return f"{path.expression} finds nothing"
-        if obj.get("kind") == "Secret":
+        if self._secret or obj.get("kind") == "Secret":
             return f"{path.expression} is another value, which is a Secret's and not shown"
         shown = ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
         return f"{path.expression} is {_shortened(shown)}"

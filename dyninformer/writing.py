@@ -24,7 +24,7 @@ from dyninformer.errors import (
     WaitTimeoutError,
     WriteError,
 )
-from dyninformer.resource import GroupVersionResource
+from dyninformer.resource import GroupVersionResource, of_secrets
 from dyninformer.selectors import FieldSelector, LabelSelector
 from dyninformer.threads import Deadline, Waiting
 from dyninformer.types import Key, Object
@@ -45,7 +45,6 @@ _ANSWER_WITHIN: Final = 60.0
 _SHOWN: Final = 500  # characters of what a server says
 _PROPAGATIONS: Final = ("Background", "Foreground", "Orphan")
 _HOW: Final = "{name!r} with namespace=, or 'namespace/{name}'"
-_SECRETS: Final = GroupVersionResource("", "v1", "secrets")
 _QUOTED: Final = re.compile(r'Invalid value: ("(?:[^"\\]|\\.)*"|\S+)')
 _MANAGER: Final = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
@@ -503,7 +502,7 @@ def _causes(status: Object) -> list[Object]:
 
 def _said(gvr: GroupVersionResource, text: str) -> str:
     """What the server says, to be shown; without what may be a secret."""
-    if (gvr.group, gvr.resource) == (_SECRETS.group, _SECRETS.resource):
+    if of_secrets(gvr):
         text = _QUOTED.sub("Invalid value: (not shown)", text)
     return " ".join(text.split())[:_SHOWN]
 

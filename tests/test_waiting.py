@@ -12,6 +12,8 @@ from dyninformer import (
     ResourceOptions,
     SharedIndexInformer,
     WaitTimeoutError,
+    open_informer,
+    strip,
 )
 from dyninformer.indexer import Store
 from dyninformer.testing import ApiServer
@@ -303,6 +305,26 @@ def test_a_path_that_cannot_be_parsed_is_refused_at_once() -> None:
     """Not only when the first object comes."""
     with pytest.raises(ValueError, match="status"):
         met_when("jsonpath={.status[}=x")
+
+
+def test_no_value_of_a_secret_is_said(server: ApiServer) -> None:
+    """Nor where a transform took away what says that it is one."""
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "a"},
+        "data": {"x": "aGk="},
+    }
+    server.create(secret, namespace="default")
+    for transform in None, strip("kind"):
+        with (
+            open_informer("v1/secrets", client=server.client(), transform=transform) as secrets,
+            pytest.raises(WaitTimeoutError, match="not shown") as caught,
+        ):
+            secrets.informer.wait_for(
+                "jsonpath={.data.x}=eA==", name="a", namespace="default", timeout=0
+            )
+        assert "aGk=" not in str(caught.value)
 
 
 def test_what_there_is_instead_is_said() -> None:

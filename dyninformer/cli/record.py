@@ -35,11 +35,10 @@ from dyninformer.moments.recorded import (
 )
 from dyninformer.moments.saved import require_replaceable
 from dyninformer.printable import counted
-from dyninformer.resource import GroupVersionResource
+from dyninformer.resource import GroupVersionResource, of_secrets
 
 _FLUSH_SECONDS: Final = 0.5  # that a recorder which is killed loses
 _FLUSH_LINES: Final = 500
-_SECRETS: Final = GroupVersionResource("", "v1", "secrets")
 
 
 @with_target("contexts", "all_contexts")
@@ -169,7 +168,7 @@ class _Recorder:
 
 
 def _warn_of_secrets(gvrs: list[GroupVersionResource]) -> None:
-    if _SECRETS in gvrs:
+    if any(map(of_secrets, gvrs)):
         say("warning: Secrets are recorded with what they hold; only you can read the file")
 
 

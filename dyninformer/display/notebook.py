@@ -63,7 +63,7 @@ from dyninformer.moments.snapshot import Snapshot
 from dyninformer.moments.version import Version, Versions
 from dyninformer.printable import counted
 from dyninformer.relations import tree
-from dyninformer.resource import GroupVersionResource
+from dyninformer.resource import GroupVersionResource, of_secrets
 from dyninformer.shown import Bundle, Shown
 from dyninformer.types import Object, Objects
 from dyninformer.watching.audit import AuditReport
@@ -504,7 +504,7 @@ def _marks(thing: Event | Version) -> tuple[str, ...]:
 
 def _whole(obj: Object, gvr: GroupVersionResource) -> Yaml:
     """An object of that resource; of a Secret no values, also where a transform took its kind."""
-    return Yaml(obj, secret=_has_secrets(gvr))
+    return Yaml(obj, secret=of_secrets(gvr))
 
 
 def _diff(changes: Sequence[Change], gvr: GroupVersionResource) -> Diff:
@@ -655,12 +655,8 @@ def _cell(value: object) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def _has_secrets(gvr: GroupVersionResource) -> bool:
-    return gvr.group_resource == "secrets"
-
-
 def _tellable(changes: Sequence[Change], gvr: GroupVersionResource) -> list[Change]:
-    return [_without_values(each) for each in changes] if _has_secrets(gvr) else list(changes)
+    return [_without_values(each) for each in changes] if of_secrets(gvr) else list(changes)
 
 
 def _without_values(change: Change) -> Change:

@@ -12,7 +12,7 @@ from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.moments.version import OfObject
 from dyninformer.printable import counted, printable
-from dyninformer.resource import GroupVersionResource
+from dyninformer.resource import GroupVersionResource, of_secrets
 from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.store.decide import same_content
@@ -193,7 +193,7 @@ class Difference(Shown):
 
     def __str__(self) -> str:
         lines = [f"{self.gvr}, {_moment(self.before)} to {_moment(self.after)}: {self._counts()}"]
-        shown = _unshown if self.gvr.group_resource == "secrets" else _value
+        shown = _unshown if of_secrets(self.gvr) else _value
         signs = {"ADDED": "+", "REMOVED": "-", "CHANGED": "~"}
         for each in islice(self, _SHOWN_OBJECTS):
             note = " (another object of this name)" if each.recreated else ""
