@@ -110,10 +110,7 @@ def command(
         informer = cluster.informer(cluster.resolve(resource))
         cluster.sync()
         if not follows:
-            for obj in informer.lister:
-                if fits(obj):
-                    tally.add(obj)
-            for line in printer.lines(tally.rows()):
+            for line in printer.lines(_counted(informer, tally, fits)):
                 typer.echo(line)
             return
         live_count = LiveCount(informer, tally, fits)
@@ -144,11 +141,7 @@ def _count_several(
         if not follows:
             rows: Rows = []
             for name, (_, informer) in outcomes.done.items():
-                tally = Tally(paths)
-                for obj in informer.lister:
-                    if fits(obj):
-                        tally.add(obj)
-                rows += [[name, *row] for row in tally.rows()]
+                rows += [[name, *row] for row in _counted(informer, Tally(paths), fits)]
             for line in printer.lines(rows):
                 typer.echo(line)
             outcomes.end()
@@ -163,6 +156,14 @@ def _count_several(
             for name, (cluster, _) in outcomes.done.items()
         ]
         _follow(SeveralCounts(counts, changed), notices, printer, resource)
+
+
+def _counted(informer: GenericInformer, tally: Tally, fits: Filter) -> Rows:
+    """The groups of what is there now."""
+    for obj in informer.lister:
+        if fits(obj):
+            tally.add(obj)
+    return tally.rows()
 
 
 def _headings(paths: Texts) -> Texts:
