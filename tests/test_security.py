@@ -106,7 +106,7 @@ def test_neither_credentials_nor_contents_are_told_whatever_goes_wrong(
         registration = found.informer.add_event_handler(on_event=handler_fails)
         with server.faults.add(mishap, resource="secrets", verb={"list", "watch"}, times=1) as done:
             factory.start()
-            done.wait_hit(timeout=PATIENCE)
+            assert done.wait_hit(timeout=PATIENCE)
             said.append(found.informer.status())
         assert factory.sync(PATIENCE, patient=True)
         assert registration.wait_for_sync(PATIENCE)

@@ -19,6 +19,7 @@ from dyninformer.testing.cluster.watch_cache import ReadSettings
 from dyninformer.testing.embedded import EmbeddedServer
 from dyninformer.testing.messages import (
     AnswerPlan,
+    AnyStream,
     Ending,
     Headers,
     Pause,
@@ -169,10 +170,9 @@ class Reply:
 
     def __init__(self, plan: AnswerPlan, server: InProcessServer) -> None:
         self._server = server
-        self._drip = plan.drip
+        self._plan = plan
         self._until = server.clock.now() + plan.waits
         self._steps: deque[Step] = deque()
-        self._stream = plan.answer if is_stream(plan.answer) else None
         self._more: Iterator[Step] = iter(())
         self._broken: Exception | None = None
         self._silent = False
@@ -272,22 +272,29 @@ class Reply:
         if not self._ended and self._broken is None:
             self._end(Ending.RESET)
 
+    @property
+    def _stream(self) -> AnyStream | None:
+        """The watch as it is now: a fault may have replaced it since it was opened."""
+        answer = self._plan.answer
+        return answer if is_stream(answer) else None
+
     def _next(self) -> Step | None:
         """The next step, None if there is none yet."""
-        if not self._steps and self._stream is not None:
-            self._steps.extend(self._stream.take())
+        if not self._steps and (stream := self._stream) is not None:
+            self._steps.extend(stream.take())
             if not self._steps:
-                return Ending.CLEAN if self._stream.ended else None
+                return Ending.CLEAN if stream.ended else None
         return self._steps.popleft() if self._steps else next(self._more, Ending.CLEAN)
 
     def _dripped(self, data: bytes) -> bytes:
         """As much as comes at once; the rest is put back for later."""
-        if self._drip is None:
+        drip = self._plan.drip
+        if drip is None:
             return data
-        self._until = self._server.clock.now() + self._drip.seconds
-        if rest := data[self._drip.size :]:
+        self._until = self._server.clock.now() + drip.seconds
+        if rest := data[drip.size :]:
             self._steps.appendleft(rest)
-        return data[: self._drip.size]
+        return data[: drip.size]
 
     def _end(self, ending: Ending) -> None:
         if ending is Ending.CLEAN:

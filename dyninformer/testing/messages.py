@@ -249,13 +249,14 @@ class Drip:
     seconds: float
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class AnswerPlan:
     """How one request's answer goes out: the server's answer, as shaped by faults.
 
     ``instead``, when set, is what happens in place of an HTTP answer: raw bytes,
     pauses, an ending. ``cut`` ends the body of a Response after so many bytes, behind a
     head that promised all of it. ``frame`` is the size of the chunks of the body.
+    While a watch is sent, a fault may replace ``answer`` or ``drip``.
     Not for import.
     """
 

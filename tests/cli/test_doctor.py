@@ -448,7 +448,7 @@ def test_an_event_that_is_lost_fails(own: ApiServer, monkeypatch: pytest.MonkeyP
     call = Call(function=lose_one)
     lost = own.faults.add(call, verb="list", resource="certificates", skip=3, times=1)
     result = CliRunner().invoke(app, ["doctor", "cert", "-n", "prod", "--audit"])
-    lost.wait_hit()
+    assert lost.wait_hit()
     assert result.exit_code == 1
     assert levels(result)["audit"] == "FAIL"
     assert "1 were not as the server has them" in result.stdout

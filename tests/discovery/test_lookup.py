@@ -579,7 +579,7 @@ def test_a_lookup_ends_in_the_time_that_it_was_given() -> None:
         discovery = Discovery(source)
         with ThreadPoolExecutor() as pool, server.faults.add(BlackHole()) as hole:
             patient = pool.submit(discovery.resolve, "pods")
-            hole.wait_hit()
+            assert hole.wait_hit()
             with pytest.raises(
                 UnreachableError, match=r"look up 'pods': .* not answered within 0\.1 s\."
             ):

@@ -145,7 +145,7 @@ def test_failures_are_counted_by_their_kind(
     with server.faults.add(HttpStatus(403), resource="configmaps", times=2) as fault:
         factory.for_resource(MAPS)
         factory.start()
-        fault.wait_hit(timeout=PATIENCE)
+        assert fault.wait_hit(timeout=PATIENCE)
         until(lambda: found.value("errors", trouble="forbidden"), PATIENCE)
     assert found.value("synced") == 0
     assert found.value("failed_attempts") != 0

@@ -279,7 +279,7 @@ def test_an_interrupt_ends_what_is_asked_of_a_silent_server(family: Family) -> N
     ):
 
         def interrupt() -> None:
-            silence.wait_hit()
+            assert silence.wait_hit()
             signal.pthread_kill(main.ident or 0, signal.SIGINT)
 
         threading.Thread(target=interrupt).start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -28,6 +28,7 @@ from dyninformer.testing.faults import (
     HttpStatus,
     InjectLine,
     LoseAnswer,
+    LoseEvents,
     OversizedLine,
     RawAnswer,
     Refuse,
@@ -51,9 +52,14 @@ def names(answer: urllib3.BaseHTTPResponse) -> list[str]:
 
 def read_lines(answer: urllib3.BaseHTTPResponse) -> tuple[list[bytes], Exception | None]:
     """What comes of a watch until it ends, and how it broke, if it did."""
+    return read_rest(answer.stream(65_536))
+
+
+def read_rest(pieces: Iterable[bytes]) -> tuple[list[bytes], Exception | None]:
+    """The lines until the watch ends, and the error that ended it, if there was one."""
     data = b""
     try:
-        for piece in answer.stream(65_536):
+        for piece in pieces:
             data += piece
     except HTTPError as error:
         return data.split(b"\n"), error
@@ -71,6 +77,22 @@ def read_some(answer: urllib3.BaseHTTPResponse, lines: int) -> list[bytes]:
         pytest.fail(f"the watch ended after {data!r}")
     answer.close()
     return data.split(b"\n")[:lines]
+
+
+def open_watch(client: Client) -> Iterator[bytes]:
+    """A watch that is open: the three widgets have been read, the rest is to come."""
+    pieces = client.watch().stream(65_536)
+    data = b""
+    while data.count(b"\n") < 3:
+        data += next(pieces)
+    return pieces
+
+
+def in_short(line: bytes) -> str:
+    """The type of a line of a watch, and its object's name or code."""
+    event = json.loads(line)
+    obj = event["object"]
+    return f"{event['type']} {obj.get('code') or obj['metadata']['name']}"
 
 
 @pytest.fixture(autouse=True)
@@ -493,14 +515,123 @@ def test_a_fault_ends_when_it_is_removed_or_all_are_cleared(
 
 
 def test_hits_can_be_waited_for(server: ApiServer, client: Client) -> None:
-    """wait_hit returns when the fault has acted, and says so when it does not."""
+    """wait_hit says whether the fault has acted as often as that within the timeout."""
     fault = server.faults.add(Reset(after_lines=4), verb="watch")
-    with pytest.raises(TimeoutError, match="acted 0 times"):
-        fault.wait_hit(timeout=0.01)
+    assert fault.wait_hit(timeout=0) is False
     answer = client.watch()
     server.create(widget("late"))
-    fault.wait_hit()
+    assert fault.wait_hit() is True
+    assert fault.wait_hit(2, timeout=0) is False
     assert len(read_lines(answer)[0]) == 5
+
+
+@pytest.mark.parametrize(
+    ("fault", "lines", "broken"),
+    [
+        (EndEarly(), [], None),
+        (StreamError(410), ["ERROR 410"], None),
+        (Reset(), [], ProtocolError),
+        (BlackHole(), [], ReadTimeoutError),
+        (Delay(0.01), ["ADDED late"], ReadTimeoutError),
+        (EndEarly(after_lines=1), ["ADDED late"], None),
+        (StreamError(500, after_lines=1), ["ADDED late", "ERROR 500"], None),
+        (Reset(after_lines=1), ["ADDED late"], ProtocolError),
+        (BlackHole(after_lines=1), ["ADDED late"], ReadTimeoutError),
+    ],
+    ids=repr,
+)
+def test_a_fault_can_act_on_an_open_watch(
+    server: ApiServer,
+    connect: Callable[..., Client],
+    fault: Fault,
+    lines: list[str],
+    broken: type[Exception] | None,
+) -> None:
+    """With open=True it acts at once, or after lines that are counted from then on."""
+    watch = open_watch(connect(server, timeout=1))
+    injection = server.faults.add(fault, verb="watch", resource="widgets", open=True)
+    server.create(widget("late"))
+    found, error = read_rest(watch)
+    assert [in_short(line) for line in found[:-1]] == lines
+    assert (error and type(error)) is broken
+    assert injection.hits == 1
+
+
+def test_several_faults_can_act_on_one_open_watch(server: ApiServer, client: Client) -> None:
+    """An odd line comes at once; later lines are lost, doubled, cut, and come slowly."""
+    watch = open_watch(client)
+    for fault in (
+        DuplicateLines(),
+        LoseEvents("MODIFIED"),
+        SlowDrip(size=50, seconds=0),
+        Truncate(after_lines=2, ending=Ending.CLEAN),
+        InjectLine(b"null"),
+    ):
+        server.faults.add(fault, verb="watch", open=True)
+    server.patch("widgets/a", {"spec": {"note": "new"}})
+    server.delete("widgets/b")
+    server.delete("widgets/c")
+    lines, error = read_rest(watch)
+    assert error is None
+    assert lines[0] == b"null"
+    assert [in_short(line) for line in lines[1:3]] == ["DELETED b"] * 2
+    assert lines[3].startswith(b'{"type":"DELETED"')
+    assert len(lines[3]) < len(lines[2])
+
+
+def test_a_fault_counts_the_open_watches_that_it_is_aimed_at(
+    server: ApiServer, connect: Callable[..., Client]
+) -> None:
+    """In the order in which they were opened: skip passes over the first, times ends the fault."""
+    client = connect(server, timeout=1)
+    other = client.ask("GET", "/api/v1/namespaces?watch=1", stream=True)
+    first, second, third = (open_watch(client) for _ in range(3))
+    fault = server.faults.add(EndEarly(), resource="widgets", skip=1, times=1, open=True)
+    assert fault.hits == 1
+    assert read_rest(second) == ([b""], None)
+    server.create(widget("late"))
+    for watch in (first, third):
+        assert b'"late"' in next(watch)
+    assert len(read_some(other, lines=4)) == 4
+
+
+def test_a_fault_acts_on_open_watches_and_on_later_ones(server: ApiServer, client: Client) -> None:
+    """Until it is removed; without open=True it leaves the open ones alone."""
+    first = open_watch(client)
+    with server.faults.add(EndEarly(), verb="watch"):
+        second = client.watch()
+        assert read_lines(second) == ([b""], None)
+        with server.faults.add(EndEarly(), verb="watch", open=True) as fault:
+            assert read_rest(first) == ([b""], None)
+            assert fault.hits == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        HttpStatus(503),
+        Refuse(),
+        LoseAnswer(),
+        RawAnswer(b""),
+        ContentType(),
+        CutChunks(),
+        TruncateGzip(),
+        EndlessHeaders(),
+        Stale(),
+        Compact(),
+        Reset(after_bytes=1),
+    ],
+    ids=repr,
+)
+def test_a_fault_of_a_request_cannot_act_on_an_open_watch(
+    server: ApiServer, client: Client, fault: Fault
+) -> None:
+    """The watch has been answered; the fault is refused, and not added."""
+    with pytest.raises(ValueError, match="open watch"):
+        server.faults.add(fault, open=True)
+    assert (
+        len(server.client().resources.get(api_version="ex.io/v1", kind="Widget").get().items) == 3
+    )
 
 
 def test_a_fault_of_lines_waits_for_a_watch(server: ApiServer, client: Client) -> None:

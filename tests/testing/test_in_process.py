@@ -68,6 +68,23 @@ def test_a_watch_gives_lines_as_they_come(server: InProcessServer) -> None:
     assert json.loads(line)["object"]["metadata"]["name"] == "d"
 
 
+def test_a_fault_can_act_on_an_open_watch(server: InProcessServer) -> None:
+    """on_ready is called, so that a reader takes what the fault has for it."""
+    reply, slow = (server.get_path(WIDGETS_PATH, watch="1") for _ in range(2))
+    woken: list[str] = []
+    for each in (reply, slow):
+        assert len(each.take()) == 3
+        each.on_ready(lambda: woken.append("now"))
+    server.faults.add(StreamError(410), verb="watch", times=1, open=True)
+    assert woken == ["now"]
+    (line,) = reply.take()
+    assert json.loads(line)["object"]["code"] == 410
+    assert reply.ended
+    server.faults.add(Reset(), verb="watch", open=True)
+    with pytest.raises(ConnectionResetError):
+        slow.take()
+
+
 def test_a_watch_ends_when_its_time_has_passed_on_the_clock(server: InProcessServer) -> None:
     """No real time passes."""
     reply = server.get_path(WIDGETS_PATH, watch="1", timeoutSeconds="3600")

@@ -557,7 +557,7 @@ def test_a_slow_answer_holds_up_nobody_else(server: ApiServer, make: Make) -> No
     source = make(server.client())
     with server.faults.add(Delay(5), resource="configmaps", verb="watch") as slow:
         watch = Background(lambda: source.watch(WATCH))
-        slow.wait_hit()
+        assert slow.wait_hit()
         assert names(whole(source.list(LIST))) == ["a"]
         assert watch.running
         source.close()

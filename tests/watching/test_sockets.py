@@ -71,7 +71,7 @@ def test_s34_a_request_ends_before_its_headers_have_come(fault: Any, tls: bool, 
         channel = source.channel()
         with server.faults.add(fault) as injected:
             task = Background(lambda: channel.list(LIST))
-            injected.wait_hit()
+            assert injected.wait_hit()
             ended(task, channel.close)
         assert isinstance(task.error, StoppedError)
         assert whole(source.list(LIST))

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, is_dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Protocol, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 from dyninformer.checked import (
     check_fields,
     checked,
     checked_count,
+    checked_flag,
     checked_number,
     checked_or_none,
     checked_texts,
@@ -80,6 +82,13 @@ class Fault:
 
     def after(self, intervention: Intervention) -> None:
         """Act when the answer is there and not yet sent."""
+
+    def for_open_watch(self) -> Fault:
+        """Return the fault whose `after` acts on a watch that is open already, or raise."""
+        raise ValueError(
+            f"{self} cannot act on an open watch, which has its answer already: leave out "
+            "open=True, or add a fault such as StreamError(), Reset() or BlackHole()"
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -229,16 +238,15 @@ class Injection:
         with self._changed:
             return self._hits
 
-    def wait_hit(self, count: int = 1, timeout: float = 10) -> None:
-        """Return once it has acted ``count`` times; TimeoutError if that takes too long."""
+    def wait_hit(self, count: int = 1, timeout: float = 10) -> bool:
+        """Wait until it has acted ``count`` times; return False if it has not within ``timeout``.
+
+        Assert what it returns. If it is False, `requests` of the server shows which requests came.
+        """
         checked_count("count", count)
         checked_number("timeout", timeout, "seconds")
         with self._changed:
-            if not self._changed.wait_for(lambda: self._hits >= count, timeout):
-                raise TimeoutError(
-                    f"{self.fault} acted {self._hits} times in {timeout:g} s, not {count}; "
-                    "`requests` of the server shows what was asked of it"
-                )
+            return self._changed.wait_for(lambda: self._hits >= count, timeout)
 
     def remove(self) -> None:
         """Take the fault back; what it has done to a connection stays done. Idempotent."""
@@ -266,6 +274,7 @@ class Faults:
         self._clock = clock
         self._gate = gate
         self._injections: list[Injection] = []
+        self._open: WeakKeyDictionary[AnswerPlan, ReceivedRequest] = WeakKeyDictionary()
         self._refusing = False
 
     def add(
@@ -281,6 +290,7 @@ class Faults:
         skip: int = 0,
         times: int | None = None,
         seconds: float | None = None,
+        open: bool = False,
     ) -> Injection:
         """Put a fault to work, on all requests or on those that the rest describes.
 
@@ -290,6 +300,11 @@ class Faults:
         requests of that kind pass; the fault ends after it has acted on ``times`` requests,
         or after ``seconds``. Of several faults that answer in the server's place, the
         one added first does.
+
+        A fault acts on requests that begin later. ``open=True`` has it act at once on the
+        watches that are open now as well: ``skip`` and ``times`` count those first, in the order
+        in which they were opened, and lines are counted from now on. It is a ValueError for a
+        fault that cannot act on an open watch, such as HttpStatus.
         """
         checked("a fault", fault, Fault, "one of dyninformer.testing.faults, such as Reset()")
         checked_or_none("path", path, str, "a pattern such as '/apis*', or None")
@@ -297,6 +312,7 @@ class Faults:
         checked_or_none("times", times, int, "a whole number, or None")
         if seconds is not None:
             checked_number("seconds", seconds, "a number, or None")
+        opened = fault.for_open_watch() if checked_flag("open", open) else None
         aim = Aim(
             _set("verb", verb),
             _set("resource", resource),
@@ -307,7 +323,14 @@ class Faults:
         )
         if fault.closes_port and (aim != Aim() or skip or times is not None):
             raise ValueError("Refuse closes the port for all; only `seconds` can limit it")
-        return self._run(lambda: self._add(fault, aim, skip=skip, times=times, seconds=seconds))
+
+        def add() -> Injection:
+            injection = self._add(fault, aim, skip=skip, times=times, seconds=seconds)
+            if opened is not None:
+                self._act_on_open(opened, injection)
+            return injection
+
+        return self._run(add)
 
     def clear(self) -> None:
         """Take every fault back."""
@@ -327,7 +350,8 @@ class Faults:
         plan = AnswerPlan(received.request)
         met = [
             (injection, Intervention(received, plan, self._state, injection.count_hit))
-            for injection in self._matching(received)
+            for injection in self._injections
+            if self._meets(injection, received)
         ]
         for injection, intervention in met:
             if not plan.decided:
@@ -340,6 +364,8 @@ class Faults:
             if intervention.applied and injection.left is not None:
                 injection.left -= 1
         self._drop(injection for injection, _ in met if injection.left == 0)
+        if is_stream(plan.answer):
+            self._open[plan] = received
         return plan
 
     def next_deadline(self) -> float | None:
@@ -364,6 +390,19 @@ class Faults:
         self._tell_gate()
         return injection
 
+    def _act_on_open(self, fault: Fault, injection: Injection) -> None:
+        for plan, received in list(self._open.items()):
+            stream = plan.answer
+            if not is_stream(stream) or stream.ended or not self._meets(injection, received):
+                continue
+            intervention = Intervention(received, plan, self._state, injection.count_hit)
+            fault.after(intervention)
+            if intervention.applied and injection.left is not None:
+                injection.left -= 1
+            stream.on_ready()
+        if injection.left == 0:
+            self._drop((injection,))
+
     def _remove(self, injection: Injection) -> None:
         self._run(lambda: self._drop((injection,)))
 
@@ -381,15 +420,14 @@ class Faults:
             self._refusing = refusing
             self._gate(refusing)
 
-    def _matching(self, received: ReceivedRequest) -> list[Injection]:
-        found = []
-        for injection in self._injections:
-            if injection.left != 0 and injection.aim.matches(received):
-                if injection.skip > 0:
-                    injection.skip -= 1
-                else:
-                    found.append(injection)
-        return found
+    def _meets(self, injection: Injection, received: ReceivedRequest) -> bool:
+        """Whether the fault acts on this request; counts a request that it skips."""
+        if injection.left == 0 or not injection.aim.matches(received):
+            return False
+        if injection.skip > 0:
+            injection.skip -= 1
+            return False
+        return True
 
 
 def _set(what: str, names: Wanted) -> frozenset[str] | None:

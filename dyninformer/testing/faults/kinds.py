@@ -43,6 +43,15 @@ _REASONS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _WatchFault(Fault):
+    """A fault in the lines of a watch, whether the watch is open already or opens later."""
+
+    def for_open_watch(self) -> Fault:
+        """Act as on a new watch."""
+        return self
+
+
 # -- what is said: refusals, wrong types, watches with odd lines ------------------------------
 
 
@@ -108,7 +117,7 @@ class ContentType(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamError(Fault):
+class StreamError(_WatchFault):
     """A watch gets an ERROR line and a clean end, after some lines.
 
     ``code`` None leaves the code out of the Status.
@@ -130,7 +139,7 @@ class StreamError(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class DuplicateLines(Fault):
+class DuplicateLines(_WatchFault):
     """Every line of a watch comes twice."""
 
     def after(self, intervention: Intervention) -> None:
@@ -145,7 +154,7 @@ class DuplicateLines(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class WithholdBookmarks(Fault):
+class WithholdBookmarks(_WatchFault):
     """A watch gets no BOOKMARK: neither the usual ones nor the end mark of a streaming list."""
 
     def after(self, intervention: Intervention) -> None:
@@ -161,7 +170,7 @@ class WithholdBookmarks(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class LoseEvents(Fault):
+class LoseEvents(_WatchFault):
     """A watch is not told of changes of one type; all that follows comes, bookmarks too.
 
     So does a server whose watch cache has lost events. ``count`` is how many each watch misses,
@@ -192,7 +201,7 @@ class LoseEvents(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class InjectLine(Fault):
+class InjectLine(_WatchFault):
     """A watch gets a line that no server would send: garbage, half a character, a blank."""
 
     line: bytes = b"\xff\xfe{not json"
@@ -204,7 +213,7 @@ class InjectLine(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class OversizedLine(Fault):
+class OversizedLine(_WatchFault):
     """One line of a watch, the one after ``after_lines``, is blown up to ``size`` bytes.
 
     It is filled with blanks before its last brace, so it means what it meant.
@@ -264,6 +273,14 @@ class Reset(Fault):
         elif self.after_bytes is not None:
             intervention.cut(self.after_bytes, Ending.RESET)
 
+    def for_open_watch(self) -> Fault:
+        """Reset it at once, or after some lines."""
+        if self.after_bytes is not None:
+            raise ValueError(
+                "an open watch is reset at once, or with after_lines=, not after_bytes="
+            )
+        return replace(self, after_lines=self.after_lines or 0)
+
 
 @dataclass(frozen=True, slots=True)
 class LoseAnswer(Fault):
@@ -290,6 +307,10 @@ class BlackHole(Fault):
         if self.after_lines is not None:
             intervention.after_lines(self.after_lines, (Ending.SILENCE,))
 
+    def for_open_watch(self) -> Fault:
+        """Fall silent at once, or after some lines."""
+        return replace(self, after_lines=self.after_lines or 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Delay(Fault):
@@ -306,9 +327,13 @@ class Delay(Fault):
             intervention.plan.delay += self.seconds
             intervention.hit()
 
+    def for_open_watch(self) -> Fault:
+        """Pause at once, or after some lines."""
+        return replace(self, after_lines=self.after_lines or 0)
+
 
 @dataclass(frozen=True, slots=True)
-class SlowDrip(Fault):
+class SlowDrip(_WatchFault):
     """The answer comes ``size`` bytes at a time, with ``seconds`` after each."""
 
     size: int = 1
@@ -345,7 +370,7 @@ class RawAnswer(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class Truncate(Fault):
+class Truncate(_WatchFault):
     """The answer stops in the middle, by default with a connection closed too early.
 
     A watch stops after ``after_lines`` whole lines and half of the next; another body
@@ -413,7 +438,7 @@ class CutChunks(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class EndEarly(Fault):
+class EndEarly(_WatchFault):
     """A watch ends cleanly, long before its time, after some lines."""
 
     after_lines: int = 0

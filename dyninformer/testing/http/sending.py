@@ -167,6 +167,7 @@ class Sender:
         async def lines(frame: Frame, goes_on: Callable[[], bool]) -> Ending:
             while goes_on():
                 wake.clear()
+                stream = _stream_of(plan)
                 if steps := stream.take():
                     ending = await self._steps(steps, frame, plan)
                     if ending is not None:
@@ -190,7 +191,7 @@ class Sender:
         finally:
             alarm.set(None)
             self._wire.on_gone = do_nothing
-            stream.close()
+            _stream_of(plan).close()
 
     async def _websocket(self, plan: AnswerPlan, lines: SendLines, wake: asyncio.Event) -> Ending:
         """Send the lines of a watch in a websocket, and hear what its client says there."""
@@ -343,6 +344,12 @@ def _first(pieces: Iterable[bytes], limit: int) -> Iterator[bytes]:
             return
         limit -= len(piece)
         yield piece
+
+
+def _stream_of(plan: AnswerPlan) -> AnyStream:
+    """The watch as it is now: a fault may have replaced it since it was opened."""
+    assert is_stream(plan.answer)  # noqa: S101 - it is replaced by another watch only
+    return plan.answer
 
 
 def _as_it_is(data: bytes) -> bytes:

@@ -431,7 +431,7 @@ def test_s36_a_stop_ends_an_audit(faults: Faults, running: Running, widgets: Col
     found = running()
     hole = faults.add(BlackHole(), namespace=widgets.namespace, verb="list")
     audit = Background(found.informer.audit)
-    hole.wait_hit()
+    assert hole.wait_hit()
     found.informer.stop(5)
     until(lambda: not audit.running, PATIENCE)
     assert isinstance(audit.error, StoppedError)

@@ -433,7 +433,7 @@ def test_s02_versions_are_unknown_until_every_namespace_is_synced(
     informer = factory.for_resource(WIDGETS).informer
     with faults.add(BlackHole(), namespace=other.namespace) as silence:
         factory.start()
-        silence.wait_hit()
+        assert silence.wait_hit()
         until(lambda: informer.status().last_contact)
         assert not factory.wait_for_cache_sync(0)
         assert informer.last_sync_resource_version() == ""

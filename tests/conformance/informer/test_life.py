@@ -278,7 +278,7 @@ def test_s34_a_stop_takes_effect_within_a_second(
     factory.for_resource(WIDGETS, watch_list=verb == "watch")
     with faults.add(fault, verb=verb, namespace=widgets.namespace) as injection:
         factory.start()
-        injection.wait_hit()
+        assert injection.wait_hit()
         assert factory.shutdown(1)
 
 

@@ -62,7 +62,7 @@ def test_s24_nothing_is_shown_before_the_mark(
     add = partial(faults.add, verb="watch", namespace=widgets.namespace, times=1)
     silence = add(BlackHole(after_lines=1))
     factory.start()
-    silence.wait_hit()
+    assert silence.wait_hit()
     until(lambda: found.informer.status().last_contact)
     assert len(found.informer.store) == 0
     assert heard.told == []

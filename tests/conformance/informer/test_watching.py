@@ -488,7 +488,7 @@ def test_s14_a_disrupted_watch_tells_only_what_changed(
     injection = faults.add(disruption, verb="watch", namespace=widgets.namespace, times=1)
     found, heard = running(), Heard()
     found.informer.add_event_handler(heard)
-    injection.wait_hit()
+    assert injection.wait_hit()
     widgets.merge("b", {"spec": {"size": 3}})
     if isinstance(disruption, BlackHole):
         server.restart()
