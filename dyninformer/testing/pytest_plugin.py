@@ -79,10 +79,29 @@ def need_real(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
 
 def _real_server() -> ControlPlane:
     """A real server; a test that needs what only the embedded one has is skipped, and says why."""
-    from dyninformer.testing.control_plane import EMBEDDED_ALONE, ControlPlane  # noqa: PLC0415
+    from dyninformer.testing.control_plane import (  # noqa: PLC0415
+        EMBEDDED_ALONE,
+        ControlPlane,
+        Process,
+    )
+
+    def skip_unless_named(method: str, process: Process | None) -> Process:
+        """Skip a test that stops or starts the server as a whole, as only ApiServer can."""
+        if process is None:
+            pytest.skip(
+                f"a real API server has no '{method}()' without the name of a process: "
+                "only the embedded one, ApiServer, does"
+            )
+        return process
 
     class RealServer(ControlPlane):
         """A `ControlPlane` for tests that are written for either server."""
+
+        def start(self, process: Process | None = None) -> None:
+            super().start(skip_unless_named("start", process))
+
+        def stop(self, process: Process | None = None, timeout: float = 70) -> None:
+            super().stop(skip_unless_named("stop", process), timeout)
 
         if not TYPE_CHECKING:
 

@@ -171,6 +171,33 @@ def test_a_test_that_needs_the_embedded_server_is_skipped_on_a_real_one(
 
 
 @pytest.mark.real
+def test_a_test_that_stops_the_embedded_server_is_skipped_on_a_real_one(
+    pytester: pytest.Pytester,
+) -> None:
+    """stop() and start() take no process there; with a process they are the real server's own."""
+    pytester.makepyfile(
+        """
+    def test_stop(kube_api):
+        kube_api.stop()
+        assert False, "not reached"
+
+    def test_start(kube_api):
+        kube_api.start()
+        assert False, "not reached"
+
+    def test_process(kube_api):
+        kube_api.stop("kube-apiserver", timeout=0)
+        kube_api.start("kube-apiserver")
+        assert kube_api.list("namespaces")
+    """
+    )
+    outcomes, said = _outcome(pytester, "--kube-api=real", "-rs")
+    assert outcomes == {"passed": 1, "skipped": 2}
+    assert "a real API server has no 'stop()' without the name of a process" in said
+    assert "a real API server has no 'start()'" in said
+
+
+@pytest.mark.real
 def test_every_xdist_worker_has_a_server_of_its_own(pytester: pytest.Pytester) -> None:
     """Two workers are two control planes, and neither sees the other's objects."""
     pytester.makepyfile(
