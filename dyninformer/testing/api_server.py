@@ -52,7 +52,8 @@ class ApiServer(EmbeddedServer):
     ...     client.get("colours", "default").data.sky
     'blue'
 
-    ``tls`` serves HTTPS with a certificate that `ca` vouches for. ``settings`` are those
+    ``tls`` serves HTTPS with a certificate that `ca` vouches for, over HTTP/2 to clients that
+    ask for it, unless ``http2`` is False. Plain HTTP is HTTP/1.1. ``settings`` are those
     of kube-apiserver that clients can tell (bookmarks, timeouts, feature gates),
     ``limits`` those of connections. ``seed`` makes uids and generated names the same in
     every run; ``controllers`` removes namespaces that are deleted, as a cluster does and
@@ -65,6 +66,7 @@ class ApiServer(EmbeddedServer):
         self,
         *,
         tls: bool = False,
+        http2: bool = True,
         settings: ReadSettings | None = None,
         limits: Limits | None = None,
         seed: int | None = None,
@@ -73,6 +75,7 @@ class ApiServer(EmbeddedServer):
         port: int = 0,
     ) -> None:
         checked_flag("tls", tls)
+        checked_flag("http2", http2)
         checked_or_none("limits", limits, Limits, "Limits(...), or None")
         checked_count("port", port, "its number, 0 for any that is free")
         self._clock = SystemClock()
@@ -98,7 +101,7 @@ class ApiServer(EmbeddedServer):
                 self._plan,
                 self._clock.now,
                 limits=limits,
-                tls=server_context() if tls else None,
+                tls=server_context(http2=http2) if tls else None,
                 port=port,
             )
         except BaseException:

@@ -49,6 +49,8 @@ class LoggedRequest:
     user_agent: str
     user: str
     """The user who asked; "" if the token was unknown."""
+    http_version: str
+    """The version of HTTP that the client spoke: 1.0, 1.1 or 2."""
     info: RequestInfo = field(repr=False)
 
     @property
@@ -236,6 +238,7 @@ class EmbeddedServer(ObjectMethods):
                 request.query,
                 request.headers.get("user-agent", ""),
                 received.user_name,
+                request.http_version,
                 received.info,
             )
         )

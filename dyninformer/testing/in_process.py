@@ -239,7 +239,7 @@ class Reply:
                 taken.append(self._dripped(step))
             elif isinstance(step, Pause):
                 self._until = now + step.seconds
-            else:
+            elif isinstance(step, Ending):
                 self._end(step)
         if not taken:
             self._raise_if_broken()

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeAlias, TypeGuard
 
+from h2.errors import ErrorCodes
+
 from dyninformer.checked import check_fields, checked_text
 
 Headers = tuple[tuple[str, str], ...]
@@ -37,6 +39,8 @@ class Request:
     query: Query = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    http_version: str = "1.1"
+    """The version that the client speaks: 1.0, 1.1 or 2."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -225,6 +229,8 @@ class Ending(Enum):
     """The connection is reset (RST)."""
     SILENCE = "silence"
     """Nothing more comes, and the connection stays open."""
+    RESET_STREAM = "reset stream"
+    """The HTTP/2 stream is reset (RST_STREAM); over HTTP/1.1 the connection is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +240,21 @@ class Pause:
     seconds: float
 
 
-Step: TypeAlias = bytes | Pause | Ending
-"""What the sender does next: send bytes, wait, or end."""
+class ConnectionStep(Enum):
+    """A change of the whole HTTP/2 connection. An answer over HTTP/1.1 skips it."""
+
+    GO_AWAY = "go away"
+    """Send GOAWAY: the streams that are open go on, later streams are ignored."""
+    GO_AWAY_BEFORE = "go away before"
+    """Send GOAWAY, and ignore this stream as well."""
+    IGNORE_PINGS = "ignore pings"
+    """Answer no PING from now on."""
+    FREEZE = "freeze"
+    """Send nothing from now on, and stay open."""
+
+
+Step: TypeAlias = bytes | Pause | Ending | ConnectionStep
+"""What the sender does next: send bytes, wait, change the connection, or end."""
 
 LineEdit: TypeAlias = Callable[[bytes], Iterable[Step]]
 """What one line of a watch becomes."""
@@ -256,6 +275,7 @@ class AnswerPlan:
     ``instead``, when set, is what happens in place of an HTTP answer: raw bytes,
     pauses, an ending. ``cut`` ends the body of a Response after so many bytes, behind a
     head that promised all of it. ``frame`` is the size of the chunks of the body.
+    ``opening`` are steps before the answer. ``reset_code`` goes with `Ending.RESET_STREAM`.
     While a watch is sent, a fault may replace ``answer`` or ``drip``.
     Not for import.
     """
@@ -267,6 +287,8 @@ class AnswerPlan:
     cut: tuple[int, Ending] | None = None
     frame: int | None = None
     drip: Drip | None = None
+    opening: tuple[ConnectionStep, ...] = ()
+    reset_code: int = ErrorCodes.INTERNAL_ERROR
 
     @property
     def decided(self) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,18 +163,6 @@ def _protobuf(place: Place) -> object:
     return place.api.get(place.core("configmaps"), accept=protobuf).status
 
 
-def _http2(place: Place) -> object:
-    server = place.cluster.server
-    context = ssl.create_default_context(cafile=str(server.ca))
-    context.set_alpn_protocols(["h2", "http/1.1"])
-    port = int(server.url.rpartition(":")[2])
-    with (
-        socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
-        context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
-    ):
-        return connection.selected_alpn_protocol()
-
-
 def _metrics(place: Place) -> object:
     paths = ("/metrics", "/debug/pprof/", "/.well-known/openid-configuration")
     return {place.api.get(path).status for path in paths}
@@ -250,7 +236,6 @@ ROWS = {
     "pod-subresources": Row(_pod_subresources, 201, 404),
     "service-account-token": Row(_service_account_token, 201, 404),
     "protobuf": Row(_protobuf, 200, 406),
-    "http2": Row(_http2, "h2", "http/1.1"),
     "metrics": Row(_metrics, {200}, {404}),
     "dynamic-resource-allocation": Row(_dynamic_resource_allocation, 200, 404),
     "compaction": Row(_compaction, 200, 410),

@@ -1,1 +1,1 @@
-"""The socket side: asyncio and h11 around the pure API."""
+"""The socket side: asyncio, h11 and h2 around the pure API."""

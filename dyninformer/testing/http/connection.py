@@ -1,11 +1,11 @@
-"""One client's connection: requests in, within limits, and answers out, until one side ends it."""
+"""One HTTP/1.1 connection: requests in, within limits, and answers out, until one side ends it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from urllib.parse import parse_qsl, unquote
 
@@ -13,7 +13,7 @@ import h11
 
 from dyninformer.testing.api.answers import error_response
 from dyninformer.testing.api.bodies import too_large
-from dyninformer.testing.http.sending import Frames, Sender
+from dyninformer.testing.http.sending import Frames, Http1Sender
 from dyninformer.testing.http.wire import Limits, Wire
 from dyninformer.testing.messages import AnswerPlan, Ending, Request
 from dyninformer.testing.status import ApiError
@@ -36,7 +36,7 @@ class Connection:
         self._handle = handle
         self._limits = limits
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.head_bytes)
-        self._sender = Sender(wire, self._http, limits, clock, frames)
+        self._sender = Http1Sender(wire, self._http, limits, clock, frames)
 
     async def run(self) -> None:
         """Serve requests until the connection has ended. Raises nothing except cancellation."""
@@ -66,16 +66,7 @@ class Connection:
         if request is None:
             self._wire.close()
             return False
-        return await self._act_on(await self._sender.send(self._plan(request)))
-
-    def _plan(self, request: Request) -> AnswerPlan:
-        """What is to be sent; a failure of the server itself is a 500 that says no more."""
-        try:
-            return self._handle(request)
-        except Exception:  # a mistake of ours is the client's 500
-            _logger.exception("%s %s failed inside the server", request.method, request.path)
-            error = ApiError(500, "InternalError", "the embedded API server failed; see its log")
-            return AnswerPlan(request, error_response(request, error))
+        return await self._act_on(await self._sender.send(planned(request, self._handle)))
 
     async def _act_on(self, ending: Ending) -> bool:
         if ending is Ending.CLEAN:
@@ -109,6 +100,16 @@ class Connection:
         await self._wire.linger(self._limits.linger_seconds)
 
 
+def planned(request: Request, handle: Handle) -> AnswerPlan:
+    """What is to be sent; a failure of the server itself is a 500 that says no more."""
+    try:
+        return handle(request)
+    except Exception:  # a mistake of ours is the client's 500
+        _logger.exception("%s %s failed inside the server", request.method, request.path)
+        error = ApiError(500, "InternalError", "the embedded API server failed; see its log")
+        return AnswerPlan(request, error_response(request, error))
+
+
 # -- from the bytes of a connection to a Request -----------------------------------------------
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -136,24 +137,27 @@ class BodyTooLargeError(Exception):
         self.read = read
 
 
-def _request_of(head: h11.Request) -> Request:
+def request_of(
+    method: bytes, target_bytes: bytes, raw: Iterable[tuple[bytes, bytes]], http_version: str
+) -> Request:
     """The request in the API's words, its body to come. RefusedRequestError: the target is none."""
-    if head.method == b"CONNECT":
+    if method == b"CONNECT":
         raise RefusedRequestError(405, "405 Method Not Allowed: this is no proxy")
-    target = _ABSOLUTE.sub("", head.target.decode("ascii"), count=1)
+    target = _ABSOLUTE.sub("", target_bytes.decode("ascii", "replace"), count=1)
     path, _, query = target.partition("?")
     if _BAD_ESCAPE.search(path):
         raise RefusedRequestError(400, "400 Bad Request: invalid URL escape")
     headers: dict[str, str] = {}
-    for raw_name, raw_value in head.headers:
-        name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
+    for raw_name, raw_value in raw:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
         between = "\n" if name == "impersonate-group" else ", "  # a group may have commas
         headers[name] = f"{headers[name]}{between}{value}" if name in headers else value
     return Request(
-        method=head.method.decode("ascii"),
+        method=method.decode("latin-1"),
         path=unquote(path) or "/",
         query=tuple(parse_qsl(query, keep_blank_values=True)),
         headers=headers,
+        http_version=http_version,
     )
 
 
@@ -167,7 +171,7 @@ async def _read_request(wire: Wire, http: h11.Connection, limits: Limits) -> Req
         head = await _head(wire, http, limits)
         if head is None:
             return None
-        request = _request_of(head)
+        request = request_of(head.method, head.target, head.headers, head.http_version.decode())
         try:
             async with asyncio.timeout(limits.body_seconds):
                 body = await _body(wire, http, limits)

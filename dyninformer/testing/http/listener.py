@@ -7,11 +7,12 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 from dyninformer.testing.http.connection import Connection, Handle
+from dyninformer.testing.http.http2 import Http2Connection
 from dyninformer.testing.http.sending import Frames
 from dyninformer.testing.http.wire import Limits, Wire
 
@@ -180,11 +181,21 @@ class Listener:
             sock.close()  # the end of the server, or no TLS, or no trust, or a client that has left
 
     def _connected(self, wire: Wire) -> None:
-        connection = Connection(wire, self._handle, self._limits, self._clock, self._frames)
         self._wires.add(wire)
-        task = self._loop.create_task(connection.run())
+        made: Connection | Http2Connection
+        if wire.speaks_http2:
+            spawn = partial(self._spawn, wire)
+            made = Http2Connection(wire, self._handle, self._limits, self._clock, spawn)
+        else:
+            made = Connection(wire, self._handle, self._limits, self._clock, self._frames)
+        self._spawn(wire, made.run())
+
+    def _spawn(self, wire: Wire, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start a task that ends with the connection."""
+        task = self._loop.create_task(work)
         self._tasks[task] = wire
         task.add_done_callback(self._tasks.pop)
+        return task
 
     def _lost(self, wire: Wire) -> None:
         self._wires.discard(wire)
@@ -219,13 +230,16 @@ def authority_pem() -> bytes:
     return _authority().cert_pem.bytes()
 
 
-def server_context() -> ssl.SSLContext:
-    """What a server on loopback shows: a certificate for 127.0.0.1 and localhost."""
+def server_context(*, http2: bool = True) -> ssl.SSLContext:
+    """What a server on loopback shows: a certificate for 127.0.0.1 and localhost.
+
+    ``http2`` offers HTTP/2 to clients, which choose in the handshake.
+    """
     import trustme  # noqa: PLC0415 - as above
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
     certificate = _authority().issue_cert("127.0.0.1", "localhost", key_type=trustme.KeyType.ECDSA)
     certificate.configure_cert(context)
     return context

@@ -35,6 +35,8 @@ class Limits:
     """A client that takes no byte for so long, while there is something to send, is dropped."""
     linger_seconds: float = 1.0
     """How long a refused client is listened to, so that it can read why."""
+    max_streams: int = 100
+    """Requests at once on one HTTP/2 connection; one more is refused with REFUSED_STREAM."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -110,6 +112,12 @@ class Wire(asyncio.Protocol):
         self._writable.set()
         self.on_gone()
         self._lost(self)
+
+    @property
+    def speaks_http2(self) -> bool:
+        """The client has agreed to HTTP/2, in the handshake of TLS."""
+        tls = self._transport.get_extra_info("ssl_object")
+        return tls is not None and tls.selected_alpn_protocol() == "h2"
 
     @property
     def gone(self) -> bool:
