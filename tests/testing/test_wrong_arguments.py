@@ -51,6 +51,7 @@ def of_a_process(_: World, name: str) -> object:
 
 DOORS = [
     Door("ApiServer", lambda w: public.ApiServer(tls="no"), "tls is 'no': give True or False"),
+    Door("ApiServer", lambda w: public.ApiServer(http2="no"), "http2 is 'no': give True or False"),
     Door("ApiServer", lambda w: public.ApiServer(port="80"), "port is '80': give its number"),
     Door("ApiServer", lambda w: public.ApiServer(limits={}), "limits is {}: give Limits(...)"),
     Door("ApiServer", lambda w: public.ApiServer(settings={}), "settings is {}: give ReadSettings"),
@@ -247,7 +248,9 @@ DOORS = [
     Door(
         "Faults.add", lambda w: w.faults.add(faults.Reset(), seconds="1"), "seconds is '1': give a"
     ),
-    Door("Faults.add", lambda w: w.faults.add(faults.Reset(), open="no"), "open is 'no': give True"),
+    Door(
+        "Faults.add", lambda w: w.faults.add(faults.Reset(), open="no"), "open is 'no': give True"
+    ),
     Door(
         "Injection.wait_hit",
         lambda w: w.here.faults.add(faults.Reset()).wait_hit("1"),
@@ -264,6 +267,8 @@ DOORS = [
     Door("Delay", lambda w: faults.Delay("1"), "seconds is '1': give a number"),
     Door("EndEarly", lambda w: faults.EndEarly("1"), "after_lines is '1': give a whole number"),
     Door("EndlessHeaders", lambda w: faults.EndlessHeaders("1"), "seconds is '1': give a number"),
+    Door("FreezeConnection", lambda w: faults.FreezeConnection("1"), "after_lines is '1': give a"),
+    Door("GoAway", lambda w: faults.GoAway(handled=1), "handled is 1: give True or False"),
     Door("HttpStatus", lambda w: faults.HttpStatus("500"), "code is '500': give a whole number"),
     Door(
         "HttpStatus", lambda w: faults.HttpStatus(500, text=b"x"), "text is b'x': give text or None"
@@ -277,6 +282,7 @@ DOORS = [
     Door(
         "Reset", lambda w: faults.Reset(after_bytes=1.5), "after_bytes is 1.5: give a whole number"
     ),
+    Door("ResetStream", lambda w: faults.ResetStream("7"), "code is '7': give a whole number"),
     Door("RestoreBackup", lambda w: faults.RestoreBackup(5), "when is 5: give"),
     Door("SlowDrip", lambda w: faults.SlowDrip(seconds="1"), "seconds is '1': give a number"),
     Door(
@@ -316,7 +322,7 @@ OF_THE_SERVER = {"Access.receive", "Access.user_of", "Access.decide", "Rule.matc
 OF_THE_SERVER |= {"Faults.plan", "Faults.run_due", "InProcessServer.forget"}
 """What the server calls itself."""
 NOTHING_TO_GIVE = {"DuplicateLines", "LoseAnswer", "Refuse", "Stale", "TruncateGzip"}
-NOTHING_TO_GIVE |= {"WithholdBookmarks"}
+NOTHING_TO_GIVE |= {"IgnorePings", "WithholdBookmarks"}
 
 
 def test_every_public_door_is_in_the_table() -> None:

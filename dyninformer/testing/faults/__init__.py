@@ -16,6 +16,7 @@ alone. Those that change the state do so ``when="before"`` the request is handle
 ``"after"``: when the answer is made, and not yet sent.
 """
 
+from dyninformer.testing.faults.http2 import FreezeConnection, GoAway, IgnorePings, ResetStream
 from dyninformer.testing.faults.injection import Fault, Faults, Injection
 from dyninformer.testing.faults.kinds import (
     BlackHole,
@@ -58,7 +59,10 @@ __all__ = [
     "EndlessHeaders",
     "Fault",
     "Faults",
+    "FreezeConnection",
+    "GoAway",
     "HttpStatus",
+    "IgnorePings",
     "InjectLine",
     "Injection",
     "LoseAnswer",
@@ -67,6 +71,7 @@ __all__ = [
     "RawAnswer",
     "Refuse",
     "Reset",
+    "ResetStream",
     "RestoreBackup",
     "SlowDrip",
     "Stale",

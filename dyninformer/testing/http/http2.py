@@ -233,7 +233,7 @@ class Http2Connection:
     def forget(self, stream: Stream) -> None:
         """The stream has ended, or is ignored."""
         self._streams.pop(stream.number, None)
-        if self._streams:
+        if self._streams or self._frozen:
             return
         if self._last is not None:
             self._flush()
@@ -277,7 +277,7 @@ class Http2Connection:
 
     def _start_idle_timer(self) -> None:
         self._stop_idle_timer()
-        if not (self._frozen or self.wire.closed):
+        if not self.wire.closed:
             loop = asyncio.get_running_loop()
             self._idle_timer = loop.call_later(self._limits.idle_seconds, self._close_idle)
 

@@ -32,7 +32,10 @@ class Limits:
     idle_seconds: float = 90.0
     """A keep-alive connection without a request is closed after this."""
     stall_seconds: float = 60.0
-    """A client that takes no byte for so long, while there is something to send, is dropped."""
+    """A client that takes no byte for so long, while there is something to send, is dropped.
+
+    An HTTP/2 stream whose window stays closed for so long is reset.
+    """
     linger_seconds: float = 1.0
     """How long a refused client is listened to, so that it can read why."""
     max_streams: int = 100
