@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -68,9 +69,10 @@ def join(server: ApiServer) -> Iterator[Join]:
         each.close(5)
 
 
-def config_map(name: str) -> dict[str, Any]:
+def config_map(name: str, uid: str | None = None) -> dict[str, Any]:
     """An object."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    metadata = {"name": name} if uid is None else {"name": name, "namespace": "default", "uid": uid}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 def names(objects: Any) -> list[str]:
@@ -129,6 +131,77 @@ def test_s53_whoever_gets_a_shard_is_told_all_of_its_objects(join: Join) -> None
             assert each.type == "ADDED"
             assert each.shard == shard_of(each.object["metadata"]["uid"], SHARDS)
             each.fence.check()
+
+
+def by_events(note: Callable[[str, Any], None]) -> dict[str, Any]:
+    """A handler of events."""
+    return {"on_event": lambda event: note(event.type.value, event.object)}
+
+
+def by_callbacks(note: Callable[[str, Any], None]) -> dict[str, Any]:
+    """A handler of objects, which hears no update of a value that stays the same."""
+    return {
+        "on_add": lambda new: note("ADDED", new),
+        "on_update": lambda old, new: note("UPDATED", new),
+        "on_delete": lambda old: note("DELETED", old),
+        "when_changed": ".metadata.name",
+    }
+
+
+@pytest.mark.parametrize("handler", [by_events, by_callbacks])
+def test_s53_a_name_that_comes_back_with_another_uid_is_a_deletion_and_an_addition(
+    join: Join, server: ApiServer, handler: Callable[..., dict[str, Any]]
+) -> None:
+    """Each is delivered if its shard is ours, also where both were merged into one update."""
+    first, second = join(), join()
+    ours = first.informer("v1/configmaps")
+    blocked, go_on = threading.Event(), threading.Event()
+    heard: list[tuple[str, str]] = []
+
+    def note(kind: str, obj: dict[str, Any]) -> None:
+        heard.append((kind, obj["metadata"]["uid"]))
+        if obj["metadata"]["name"] == "block":
+            blocked.set()
+            go_on.wait(PATIENCE)
+        if kind == "DELETED":
+            raise ValueError("this handler fails, and still gets the addition")
+
+    ours.add_event_handler(**handler(note), coalesce=True)
+    with first:
+        # While it is alone it takes all shards, with one informer; then it gives half of them away.
+        assert first.wait_shared(PATIENCE)
+        assert ours.wait_synced(PATIENCE)
+        assert len(ours.statuses()) == 1
+        with second:
+            until(lambda: len(first.shards) == len(second.shards) == SHARDS // 2, PATIENCE)
+            uids = [str(uuid4()) for _ in range(100)]
+            here = [uid for uid in uids if shard_of(uid, SHARDS) in first.shards]
+            there = [uid for uid in uids if shard_of(uid, SHARDS) in second.shards]
+            replaced = {
+                "leaves": (here[0], there[0]),
+                "enters": (there[1], here[1]),
+                "stays": (here[2], here[3]),
+                "elsewhere": (there[2], there[3]),
+            }
+            for name, (before, _) in replaced.items():
+                server.load(config_map(name, before))
+            server.load(config_map("block", here[4]))
+            assert blocked.wait(PATIENCE)
+            heard.clear()
+            for name, (before, after) in replaced.items():
+                server.unload(config_map(name, before))
+                server.load(config_map(name, after))
+            server.load(config_map("last", here[5]))
+            until(lambda: "default/last" in ours, PATIENCE)
+            go_on.set()
+            until(lambda: ("ADDED", here[5]) in heard, PATIENCE)
+            assert heard == [
+                ("DELETED", here[0]),
+                ("ADDED", here[1]),
+                ("DELETED", here[2]),
+                ("ADDED", here[3]),
+                ("ADDED", here[5]),
+            ]
 
 
 def test_s54_a_shard_is_given_away_only_when_nothing_works_on_it(
