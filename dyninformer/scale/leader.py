@@ -170,10 +170,12 @@ class Leader(ClosedByWith):
         WaitTimeoutError if another one leads all the while. A lead can be lost meanwhile:
         `Fence.check` before each write. For one thread at a time: each gives up what it asked for.
         """
+        patience = _EXIT_SECONDS
         try:
             self.start()
             bells = Bells(lambda: [self._changed, *self._bells])
             if not bells.wait_for(lambda: self.is_leader() or self._has_ended(), timeout):
+                patience = 0.0  # it does not lead, and its thread ends with the request under way
                 why = self._leases.trouble or f"{self.leader or 'nobody'} does"
                 raise WaitTimeoutError(
                     f"{self.identity} did not come to lead {self.name} in {timeout} s: {why}", None
@@ -182,7 +184,7 @@ class Leader(ClosedByWith):
                 raise StoppedError(f"the leader {self.name} has ended")
             yield self.fence()
         finally:
-            self._rest(_EXIT_SECONDS)
+            self._rest(patience)
 
     def close(self, timeout: float | None = _EXIT_SECONDS) -> bool:
         """Give the lead up, and end; False if that, or ``on_lost``, takes longer. Idempotent."""

@@ -18,7 +18,7 @@ from dyninformer import (
     WaitTimeoutError,
 )
 from dyninformer.testing import ApiServer
-from dyninformer.testing.faults import HttpStatus
+from dyninformer.testing.faults import BlackHole, HttpStatus
 from dyninformer.threads import OwnThread
 from tests.conformance.wire import until
 
@@ -93,6 +93,18 @@ def test_s55_who_waits_for_a_leader_that_stays_is_told_who_it_is(candidate: Run)
         second.elected(0.5),
     ):
         pass
+
+
+def test_s55_a_wait_to_lead_ends_at_its_timeout_while_a_request_goes_on(
+    candidate: Run, server: ApiServer
+) -> None:
+    """Against a silent server, whose answer the request awaits for seconds."""
+    leader = candidate(lease_duration=2, renew_deadline=1.5)
+    with server.faults.add(BlackHole(), resource="leases"):
+        with pytest.raises(WaitTimeoutError), leader.elected(0.2):
+            pass
+        names = [each.name for each in threading.enumerate()]
+    assert "dyninformer leader job" in names  # it still waits for the answer
 
 
 def test_s55_a_leader_that_cannot_renew_leads_no_more(candidate: Run, server: ApiServer) -> None:
