@@ -233,6 +233,11 @@ class WorkQueue(Shown, EndedByWith):
                 f"{informer!r} is of several clusters, and a key is of one: make a queue of each, "
                 "as in informer.by_cluster('eu').work_queue()"
             )
+        if not hasattr(found, "runtime"):  # of a ShardMembership, or of dyninformer.aio
+            raise TypeError(
+                f"{informer!r} cannot be watched by this queue: add the keys by a handler, as in "
+                "informer.add_event_handler(on_event=lambda event: queue.add(event.key))"
+            )
         if keys is not None:
             _check_function("keys", keys)
         if self.closed:

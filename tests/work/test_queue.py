@@ -20,6 +20,7 @@ from dyninformer import (
     DynamicSharedInformerFactory,
     Event,
     RateLimited,
+    ShardMembership,
     SharedIndexInformer,
     StoppedError,
     WorkItem,
@@ -591,6 +592,14 @@ def test_what_cannot_be_meant_is_refused_in_words(
     """Where it is given."""
     with pytest.raises(error, match=text):
         act(queue)
+
+
+def test_an_informer_of_shards_is_refused_with_what_to_do(server: ApiServer) -> None:
+    """Its shards come and go, so a handler adds the keys."""
+    with ShardMembership(server.client(), name="demo", namespace="default") as membership:
+        shards = membership.informer("v1/configmaps")
+        with pytest.raises(TypeError, match=r"on_event=lambda event: queue\.add\(event\.key\)"):
+            WorkQueue({shards: None})  # type: ignore[type-var]
 
 
 # -- interrupts and forks -----------------------------------------------------------------
