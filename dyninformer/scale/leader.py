@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from dyninformer.checked import check_function
+from dyninformer.checked import check_function, check_takes
 from dyninformer.errors import LostShardError, StoppedError, WaitTimeoutError
 from dyninformer.factory import DynamicSharedInformerFactory
 from dyninformer.scale import election
@@ -89,13 +89,14 @@ class Leader(ClosedByWith):
         """Of the lease."""
         self.identity = own_identity(identity)
         """What the lease says if this one leads."""
-        for what, function in (
-            ("on_elected", on_elected),
-            ("on_lost", on_lost),
-            ("on_leader", on_leader),
+        for what, function, parameters in (
+            ("on_elected", on_elected, ("fence",)),
+            ("on_lost", on_lost, ()),
+            ("on_leader", on_leader, ("identity",)),
         ):
             if function is not None:
                 check_function(what, function)
+                check_takes(what, function, *parameters)
         times = LeaseTimes(
             lease_duration=lease_duration,
             renew_deadline=renew_deadline,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import math
 import threading
@@ -13,7 +12,14 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, TypeVar
 
-from dyninformer.checked import checked_flag, checked_object, checked_or_none
+from dyninformer.checked import (
+    check_takes,
+    checked_flag,
+    checked_number,
+    checked_object,
+    checked_or_none,
+    is_asynchronous,
+)
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.handlers import Registration
 from dyninformer.errors import StoppedError
@@ -239,7 +245,7 @@ class WorkQueue(Shown, EndedByWith):
                 "informer.add_event_handler(on_event=lambda event: queue.add(event.key))"
             )
         if keys is not None:
-            _check_function("keys", keys)
+            _check_function("keys", keys, "event")
         if self.closed:
             raise StoppedError(f"the work queue {self.name} is closed: make a new one")
         if not self._feeds:
@@ -298,9 +304,9 @@ class WorkQueue(Shown, EndedByWith):
         """Work on the keys, on threads of the queue's, until it is closed.
 
         ``reconcile(key)`` returns None when the work is done, or the seconds after which it is to
-        be done again. What it raises is logged with the key, and the key is tried again. An
-        interrupt (Ctrl-C) ends this: the threads end after the key that they are at, the queue
-        stays as it is.
+        be done again; zero or less means done, too. What it raises is logged with the key, and the
+        key is tried again. An interrupt (Ctrl-C) ends this: the threads end after the key that they
+        are at, the queue stays as it is.
         """
         crew = _Crew()
         try:
@@ -572,7 +578,7 @@ class WorkQueue(Shown, EndedByWith):
     # -- workers and ends ----------------------------------------------------------------
 
     def _start(self, reconcile: Reconcile, crew: _Crew) -> None:
-        _check_function("reconcile", reconcile)
+        _check_function("reconcile", reconcile, "key")
         if self.closed:
             raise StoppedError(f"the work queue {self.name} is closed: make a new one")
         with self._lock:
@@ -791,14 +797,15 @@ def _closed() -> WorkKeys:
     return keys
 
 
-def _check_function(name: str, given: object) -> None:
+def _check_function(name: str, given: object, parameter: str) -> None:
     if not callable(given):
         raise TypeError(f"{name} is {given!r}: give a function")
-    if inspect.iscoroutinefunction(given):
+    if is_asynchronous(given):
         raise TypeError(
             f"{name} is a coroutine function, and the threads of this queue run no event loop: "
             "use dyninformer.aio, or give a plain function"
         )
+    check_takes(name, given, parameter)
 
 
 def checked_informers(informers: object) -> dict[Any, EventKeys | None]:
@@ -810,10 +817,13 @@ def checked_informers(informers: object) -> dict[Any, EventKeys | None]:
 
 
 def checked_after(returned: object) -> float | None:
-    """What ``reconcile`` returned: when the work is to be done again."""
-    if returned is None:
-        return None
+    """Return the seconds until the key's next turn, or None if the work is done.
+
+    Zero or less means done, as in controller-runtime. At once would be a loop without a pause.
+    """
     try:
+        if returned is None or checked_number("it", returned, "a number of seconds") <= 0:
+            return None
         return seconds("it", returned)
     except (TypeError, ValueError) as error:
         raise type(error)(

@@ -173,8 +173,8 @@ def test_what_raises_is_logged_with_the_key_and_tried_again_until_it_is_done(
 
 
 def test_returned_seconds_bring_the_key_again_then(queue: WorkQueue) -> None:
-    """0 is at once; either way it has not failed."""
-    answers = [0, 0.001, None]
+    """That is no failure."""
+    answers = [0.001, 0.002, None]
     done = threading.Event()
 
     def reconcile(key: str) -> float | None:
@@ -189,7 +189,24 @@ def test_returned_seconds_bring_the_key_again_then(queue: WorkQueue) -> None:
     assert done.wait(PATIENCE)
 
 
-@pytest.mark.parametrize("answer", [True, -1, math.nan, math.inf, "1", object()])
+@pytest.mark.parametrize("answer", [0, 0.0, -1, -math.inf])
+def test_a_returned_delay_of_zero_or_less_means_done(queue: WorkQueue, answer: float) -> None:
+    """As in controller-runtime, where zero is what a reconcile without a wish returns."""
+    turns: list[str] = []
+
+    def reconcile(key: str) -> float:
+        turns.append(key)
+        return answer
+
+    queue.add("a")
+    queue.add("b")
+    queue.start(reconcile)
+    until(lambda: len(turns) >= 2, PATIENCE)
+    assert queue.close(drain=True, timeout=PATIENCE)
+    assert sorted(turns) == ["a", "b"]
+
+
+@pytest.mark.parametrize("answer", [True, math.nan, math.inf, "1", object()])
 def test_what_is_no_number_of_seconds_counts_as_a_failure(
     queue: WorkQueue, caplog: pytest.LogCaptureFixture, answer: Any
 ) -> None:
@@ -571,11 +588,23 @@ async def _coroutine(key: str) -> None:
     pass
 
 
+class _Coroutine:
+    async def __call__(self, key: str) -> None:
+        pass
+
+
 @pytest.mark.parametrize(
     ("act", "error", "text"),
     [
         (lambda queue: queue.run(None), TypeError, "reconcile is None"),
         (lambda queue: queue.run(_coroutine), TypeError, "dyninformer.aio"),
+        (lambda queue: queue.run(_Coroutine()), TypeError, "dyninformer.aio"),
+        (lambda queue: queue.run(lambda: None), TypeError, r"called as reconcile\(key\)"),
+        (
+            lambda queue: queue.start(lambda key, obj: None),
+            TypeError,
+            r"called as reconcile\(key\)",
+        ),
         (lambda queue: queue.watch(3), TypeError, "no informer"),
         (lambda queue: WorkQueue({3: None}), TypeError, "no informer"),  # type: ignore[type-var]
         (lambda queue: WorkQueue(workers=0), ValueError, "workers is 0"),
