@@ -33,6 +33,7 @@ from dyninformer.threads import (
     Flag,
     OwnThread,
     ReentrantLock,
+    called_at_exit,
     in_forked_child,
     is_interrupt,
     runs_for,
@@ -215,11 +216,15 @@ class ShardMembership(ClosedByWith):
         handler: object = None,
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Have a handler told of the objects in our shards, until `close`; Ctrl-C closes, too."""
+        """Have a handler told of the objects in our shards, until `close`.
+
+        Ctrl-C closes, too, and so does the exit of the interpreter if this is not the main thread.
+        """
         self.informer(resource).add_event_handler(handler, **options)
         try:
-            self.start()
-            self.wait()
+            with called_at_exit(self._stopped.set):
+                self.start()
+                self.wait()
         except BaseException:
             self.close()
             raise

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -202,6 +204,35 @@ def test_s53_a_name_that_comes_back_with_another_uid_is_a_deletion_and_an_additi
                 ("ADDED", here[3]),
                 ("ADDED", here[5]),
             ]
+
+
+_LEFT_AT_EXIT = """
+import threading
+from dyninformer import ShardMembership
+from dyninformer.testing import ApiServer
+server = ApiServer().__enter__()
+membership = ShardMembership(
+    server.client(), name="demo", namespace="default", shards=1, retry_period=0.2
+)
+told = threading.Event()
+def run():
+    membership.run("v1/namespaces", on_add=lambda obj: told.set())
+    print(server.list("leases", namespace="default")[0]["metadata"]["name"])
+threading.Thread(target=run).start()
+told.wait()
+"""
+
+
+def test_s11_a_run_in_another_thread_ends_with_the_interpreter() -> None:
+    """The interpreter waits for this thread, which gives its lease up."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _LEFT_AT_EXIT],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stdout == "demo-shard-0-of-1\n", ran.stderr  # no member's lease is left
 
 
 def test_s54_a_shard_is_given_away_only_when_nothing_works_on_it(
