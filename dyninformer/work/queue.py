@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, TypeVar
@@ -33,12 +34,14 @@ from dyninformer.threads import (
     Pause,
     ReentrantLock,
     Waiting,
+    called_at_exit,
     in_forked_child,
     runs_for,
     waited,
 )
 from dyninformer.types import Key
 from dyninformer.work.keys import RateLimited, Turn, WorkKeys, checked_key, seconds, whole
+from dyninformer.work.signals import ended_by_signals
 
 if TYPE_CHECKING:
     from dyninformer.factory import GenericInformer
@@ -300,22 +303,41 @@ class WorkQueue(Shown, EndedByWith):
 
     # -- work ----------------------------------------------------------------------------
 
-    def run(self, reconcile: Reconcile) -> None:
+    def run(self, reconcile: Reconcile, *, grace: float | None = None) -> None:
         """Work on the keys, on threads of the queue's, until it is closed.
 
         ``reconcile(key)`` returns None when the work is done, or the seconds after which it is to
         be done again; zero or less means done, too. What it raises is logged with the key, and the
-        key is tried again. An interrupt (Ctrl-C) ends this: the threads end after the key that they
-        are at, the queue stays as it is.
+        key is tried again.
+
+        With ``grace`` on the main thread, SIGTERM or Ctrl-C ends this: the threads finish the keys
+        that they are at, and this returns, after so many seconds at the latest. From the first
+        signal on the previous handlers are back, so that a second one ends the program at once. A
+        handler of the program's own is called as well. Without ``grace`` an interrupt (Ctrl-C)
+        comes out of this at once, and SIGTERM is left alone. The queue stays as it is in either
+        case. In another thread the exit of the interpreter ends this, as SIGTERM does here.
         """
+        patience = _EXIT_SECONDS if grace is None else seconds("grace", grace)
         crew = _Crew()
+
+        def end() -> None:  # a signal handler may call it: it takes no lock
+            crew.asked_to_end = True
+            self._rests.ring()
+
+        signals = nullcontext() if grace is None else ended_by_signals(end)
         try:
-            self._start(reconcile, crew)
-            self._rests.wait_for(lambda: crew.gone)
-            crew.join(Deadline(None))
+            with called_at_exit(end), signals:
+                try:
+                    self._start(reconcile, crew)
+                    self._rests.wait_for(lambda: crew.gone or crew.asked_to_end)
+                finally:  # also if a signal handler of the program's own raises
+                    if crew.asked_to_end:
+                        self._finish_up(crew, patience)
         except BaseException:
             self._dismiss(crew)
             raise
+        if crew.gone:
+            crew.join(Deadline(None))
 
     def start(self, reconcile: Reconcile) -> None:
         """Begin to `run`, and return at once: the threads work until the queue is closed."""
@@ -596,6 +618,16 @@ class WorkQueue(Shown, EndedByWith):
         crew.dismissed = True
         self._bell.ring()
 
+    def _finish_up(self, crew: _Crew, patience: float) -> None:
+        """Wait until its threads have finished the keys that they are at, or say which not."""
+        self._dismiss(crew)
+        if not self._rests.wait_for(lambda: crew.gone, patience):
+            with self._lock:
+                at_work = ", ".join(self._keys.at_work)
+            _logger.warning(
+                "the work queue %s: still at work after %g s: %s", self.name, patience, at_work
+            )
+
     def _serve(self, reconcile: Reconcile, crew: _Crew) -> None:
         """A worker's thread: until the queue is closed, or the crew is dismissed."""
         try:
@@ -635,6 +667,8 @@ class _Crew:
     def __init__(self) -> None:
         self.dismissed = False
         """They are to end, although the queue goes on."""
+        self.asked_to_end = False
+        """A signal, or the exit of the interpreter, has asked `run` to end."""
         self._threads: Threads = []
         self._there: set[threading.Thread] = set()  # each call on it is one of C
 

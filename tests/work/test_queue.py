@@ -719,6 +719,41 @@ def test_s23_after_an_interrupt_those_who_wait_for_a_first_state_still_sleep(
         assert len(looks) < 10
 
 
+_LEFT_AT_EXIT = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dyninformer import WorkQueue
+queue = WorkQueue()
+queue.add("a")
+at_work, exits = threading.Event(), threading.Event()
+threading._register_atexit(exits.set)
+def reconcile(key):
+    at_work.set()
+    exits.wait()
+    print("finished", key)
+def run():
+    queue.run(reconcile)
+    print("returned")
+%s
+at_work.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    "start", ["threading.Thread(target=run).start()", "ThreadPoolExecutor(1).submit(run)"]
+)
+def test_s11_a_run_in_another_thread_ends_with_the_interpreter(start: str) -> None:
+    """The interpreter waits for this thread, which would wait for the end of the queue."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _LEFT_AT_EXIT % start],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stdout == "finished a\nreturned\n", ran.stderr
+
+
 @pytest.mark.usefixtures("unmeasured")
 def test_s23_a_storm_of_interrupts_loses_no_key() -> None:
     """A real signal, again and again, at whatever bytecode it comes."""
