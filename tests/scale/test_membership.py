@@ -29,6 +29,7 @@ from dyninformer import (
     StoppedError,
     strip,
 )
+from dyninformer.metrics import GatheredMetrics
 from dyninformer.scale.fences import Ownership, Tenure
 from dyninformer.scale.rounds import Failure, Put
 from dyninformer.scale.sharded import ShardedInformer
@@ -133,6 +134,68 @@ def test_s53_whoever_gets_a_shard_is_told_all_of_its_objects(join: Join) -> None
             assert each.type == "ADDED"
             assert each.shard == shard_of(each.object["metadata"]["uid"], SHARDS)
             each.fence.check()
+
+
+def values_of(metrics: GatheredMetrics, **labels: str) -> dict[str, Any]:
+    """What there is of one lease, by name and by what tells a counter's values apart."""
+    found: dict[str, Any] = {}
+    for each in metrics.gather():
+        rest = dict(each.labels)
+        if rest.pop("lease", "") == GROUP and labels.items() <= rest.items():
+            assert rest.pop("resource") == "leases.v1.coordination.k8s.io"
+            words = [word for name, word in rest.items() if name not in labels]
+            found[" ".join([each.name, *words])] = each.value
+    return found
+
+
+def test_s50_the_metrics_count_shards_hand_overs_and_renewals(join: Join) -> None:
+    """Of each replica by itself; they end with it."""
+    metrics = GatheredMetrics()
+    first = join(metrics=metrics.labelled(replica="first"))
+    second = join(metrics=metrics.labelled(replica="second"))
+    with first:
+        assert first.wait_shared(PATIENCE)
+        until(lambda: values_of(metrics, replica="first").get("lease_renewals renewed", 0) > 1)
+        values = values_of(metrics, replica="first")
+        assert values["shards_owned"] == values["shard_handovers taken"] == SHARDS
+        with second:
+            until(lambda: values_of(metrics, replica="second").get("shards_owned") == 4, PATIENCE)
+            until(
+                lambda: values_of(metrics, replica="first").get("shard_handovers given") == 4,
+                PATIENCE,
+            )
+            assert values_of(metrics, replica="first")["shards_owned"] == 4
+            assert "shard_handovers lost" not in values_of(metrics)
+        assert values_of(metrics, replica="second") == {}
+    assert values_of(metrics) == {}
+
+
+def test_s51_the_metrics_count_failed_renewals_and_lost_shards(
+    join: Join, server: ApiServer
+) -> None:
+    """A replica that cannot renew its lease loses all that it has."""
+    metrics = GatheredMetrics()
+    with join(metrics=metrics) as membership:
+        assert membership.wait_shared(PATIENCE)
+        with server.faults.add(HttpStatus(500), resource="leases"):
+            until(lambda: values_of(metrics)["shards_owned"] == 0, PATIENCE)
+            assert values_of(metrics)["lease_renewals failed"] > 0
+        until(lambda: values_of(metrics).get("shard_handovers lost") == SHARDS, PATIENCE)
+        until(lambda: values_of(metrics)["shards_owned"] == SHARDS, PATIENCE)
+        assert values_of(metrics)["shard_handovers taken"] == 2 * SHARDS
+
+
+def test_a_replica_reports_to_the_metrics_of_its_factory(join: Join, server: ApiServer) -> None:
+    """Its informers do, too."""
+    metrics = GatheredMetrics()
+    factory = DynamicSharedInformerFactory(server.client(), metrics=metrics)
+    with factory, join(factory) as membership:
+        maps = membership.informer("v1/configmaps")
+        assert membership.wait_shared(PATIENCE)
+        assert maps.wait_synced(PATIENCE)
+        assert values_of(metrics)["shards_owned"] == SHARDS
+        objects = [each.value for each in metrics.gather() if each.name == "objects"]
+        assert objects == [len(maps)]
 
 
 def by_events(note: Callable[[str, Any], None]) -> dict[str, Any]:
