@@ -216,9 +216,13 @@ class SharedIndexInformer(Writes[Object], Shown):
         return registration
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Take a handler away; again is fine. No callback begins after this returns."""
+        """Take a handler away; again is fine. No callback begins after this returns.
+
+        ValueError if it was added to another informer.
+        """
         given = "what add_event_handler returned"
-        checked("a registration", registration, Registration, given).remove()
+        found = checked("a registration", registration, Registration, given)
+        found.remove_from(self._dispatcher, self.gvr)
 
     def events(
         self,

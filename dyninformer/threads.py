@@ -3,6 +3,7 @@
 - Waits that an interrupt ends, without leaving a lock taken (S23): `Bell`, `Bells`, `Flag`,
   `Deadline`; locks that none leaves taken: `ReentrantLock`, `unbroken`.
 - Waits that are described, for a thread or an event loop to carry out: `Waiting`, `waited`.
+- What a thread that is no daemon does when the interpreter exits: `called_at_exit`.
 - Threads that know whose code they run, so that stopping never waits for itself (S11):
   `OwnThread`, `spawn`, `runs_for`.
 - What a forked child is left with, where no other thread lives (S22): `in_forked_child`,
@@ -12,14 +13,15 @@
 from __future__ import annotations
 
 import _thread
+import concurrent.futures.thread  # noqa: F401 - its exit function is to be called after ours
 import logging
 import math
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
@@ -400,6 +402,48 @@ def is_interrupt(error: BaseException) -> bool:
     return (
         not isinstance(error, Exception) and threading.current_thread() is threading.main_thread()
     )
+
+
+# -- the exit of the interpreter ---------------------------------------------------------
+#
+# The interpreter waits for each thread that is no daemon before it calls what is registered with
+# `atexit`. A thread that waits to be told its end there would keep it for ever.
+
+_at_exit: list[Callable[[], object]] = []
+_exits = Flag()
+
+
+@contextmanager
+def called_at_exit(end: Callable[[], object]) -> Iterator[None]:
+    """Call ``end`` if the interpreter exits while this thread is inside and would keep it.
+
+    ``end`` must wait for nothing. The main thread and daemons keep no interpreter.
+    """
+    thread = threading.current_thread()
+    if thread.daemon or thread is threading.main_thread():
+        yield
+        return
+    _at_exit.append(end)
+    try:
+        if _exits.is_set():
+            end()
+        yield
+    finally:
+        _at_exit.remove(end)
+
+
+def _exit() -> None:
+    _exits.set()
+    for end in _at_exit.copy():
+        end()
+
+
+# Python has no public function for this. Functions are called in the reverse order, and the one of
+# `concurrent.futures`, which is registered when that is imported, waits for the threads of pools.
+_register_exit: Any = getattr(threading, "_register_atexit", None)
+if _register_exit is not None:
+    with suppress(RuntimeError):  # the interpreter exits already
+        _register_exit(_exit)
 
 
 # -- forks -------------------------------------------------------------------------------

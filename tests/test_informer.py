@@ -182,6 +182,20 @@ def test_a_handler_of_the_same_name_is_replaced(
     assert first == []
 
 
+def test_a_registration_of_another_informer_is_refused(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """It stays where it is, and can be removed there, also twice."""
+    registration = synced.add_event_handler(on_add=lambda obj: None)
+    other = SharedIndexInformer(server.client(), GroupVersionResource("", "v1", "namespaces"))
+    with pytest.raises(ValueError, match=r"was not added to this informer of namespaces\.v1"):
+        other.remove_event_handler(registration)
+    assert not registration.removed
+    synced.remove_event_handler(registration)
+    synced.remove_event_handler(registration)
+    assert registration.removed
+
+
 def test_a_change_that_a_handler_makes_stays_with_it(
     server: ApiServer, synced: SharedIndexInformer
 ) -> None:

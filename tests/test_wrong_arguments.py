@@ -756,6 +756,11 @@ DOORS = [
     ),
     Door("WorkQueue.take", lambda w: w.fresh.work_queue().take("5"), SECONDS),
     Door(
+        f"{I}.work_queue",
+        lambda w: w.fresh.work_queue(lambda: None),
+        "keys is called as keys(event), and takes ()",
+    ),
+    Door(
         "WorkQueue.run",
         lambda w: w.fresh.work_queue().run("x"),
         "reconcile is 'x': give a function",
@@ -922,6 +927,16 @@ DOORS = [
     Door("Shard.owns", lambda w: public.Shard(0, 2).owns(5), "a uid is 5: give text"),
     Door(f"{F}.for_resource", lambda w: ask(w, shard=3), "shard is 3: give a Shard(index, count)"),
     Door("Leader", lambda w: public.Leader(5, client=w.client), "name is 5: give a name for the"),
+    Door(
+        "Leader",
+        lambda w: public.Leader("job", client=w.client, on_elected=lambda: None),
+        "on_elected is called as on_elected(fence), and takes ()",
+    ),
+    Door(
+        "Leader",
+        lambda w: public.Leader("job", client=w.client, on_lost=lambda fence: None),
+        "on_lost is called as on_lost(), and takes (fence)",
+    ),
     Door(
         "Leader",
         lambda w: public.Leader("job", client=w.client, renew_deadline="5"),

@@ -136,9 +136,12 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         return self.add_event_handler(handler, resync=period)
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Take a handler away; again is fine. No callback begins after this returns."""
+        """Take a handler away; again is fine. No callback begins after this returns.
+
+        ValueError if it was added to another informer.
+        """
         checked("a registration", registration, Registration, "what add_event_handler returned")
-        registration.remove()
+        registration._core.remove_from(self._core._dispatcher, self.gvr)
 
     def events(
         self,

@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeAlias
 from dyninformer import informer
 from dyninformer.aio.informer import GenericInformer, SharedIndexInformer, Shell
 from dyninformer.aio.loops import Loop, Task, carry_out, current_task, running
+from dyninformer.checked import check_takes
 from dyninformer.delivery.handlers import Handler, OnEvent, Registration
 from dyninformer.shown import Shown
 from dyninformer.types import Key
@@ -120,12 +121,13 @@ class WorkQueue(Shown):
         """Work on the keys, in tasks of the queue's, until it is closed.
 
         ``reconcile(key)``, a coroutine function or a plain one, returns None when the work is
-        done, or the seconds after which it is to be done again. What it raises is logged with the
-        key, and the key is tried again. Cancelled, this cancels its tasks: the keys that they are
-        at get another turn, and the queue stays as it is.
+        done, or the seconds after which it is to be done again; zero or less means done, too. What
+        it raises is logged with the key, and the key is tried again. Cancelled, this cancels its
+        tasks: the keys that they are at get another turn, and the queue stays as it is.
         """
         if not callable(reconcile):
             raise TypeError(f"reconcile is {reconcile!r}: give a coroutine function")
+        check_takes("reconcile", reconcile, "key")
         if self._workers:
             raise RuntimeError(f"the work queue {self.name} runs already")
         self._core._by_hand = True  # there is who takes what is to be drained

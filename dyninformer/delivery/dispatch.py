@@ -384,7 +384,8 @@ class Dispatcher:
         for other in replaced:
             self._end(other)
         remove = partial(self._end, subscriber)
-        return Registration(name, queue, subscriber.first, remove, teller.tells_here)
+        first, tells_here = subscriber.first, teller.tells_here
+        return Registration(name, queue, first, remove, tells_here, dispatcher=self)
 
     def events(
         self,

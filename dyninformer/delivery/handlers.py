@@ -361,12 +361,15 @@ class Registration(Shown):
         first: FirstState,
         remove: Callable[[Registration], None],
         tells_here: Callable[[], bool],
+        *,
+        dispatcher: object,
     ) -> None:
         self._name = name
         self._queue = queue
         self._first = first
         self._remove = remove
         self._tells_here = tells_here
+        self._dispatcher = dispatcher
         self.keeps: object = None
         """What is to stay for as long as this is held. Not for import."""
 
@@ -430,6 +433,20 @@ class Registration(Shown):
         """
         self._remove(self)
 
+    def remove_from(self, dispatcher: object, gvr: GroupVersionResource) -> None:
+        """`remove` it if it is of this informer, else raise ValueError. Not for import."""
+        if dispatcher is not self._dispatcher:
+            raise of_another_informer(self, gvr)
+        self.remove()
+
     def __repr__(self) -> str:
         state = "removed" if self._queue.closed else f"backlog={self.backlog}"
         return f"<Registration {self._name} {state}>"
+
+
+def of_another_informer(registration: object, gvr: object) -> ValueError:
+    """What to raise where a registration is given to an informer that did not return it."""
+    return ValueError(
+        f"{registration!r} was not added to this informer of {gvr}: call its remove(), or give it "
+        "to the informer whose add_event_handler returned it"
+    )

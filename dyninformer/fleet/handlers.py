@@ -85,6 +85,10 @@ class FleetRegistration(Shown):
         """The current thread is the one that calls it. Not for import."""
         return self._turns.tells_here()
 
+    def is_of(self, forget: Callable[[FleetRegistration], None]) -> bool:
+        """Whether this method of an informer takes it out of the fleet. Not for import."""
+        return self._forget == forget
+
     @property
     def given_name(self) -> str | None:
         """Another handler of this name takes its place. Not for import."""

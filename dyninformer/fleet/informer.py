@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Unpack
 from weakref import WeakSet
 
 from dyninformer.checked import checked, checked_name
-from dyninformer.delivery.handlers import Handler, HandlerOptions
+from dyninformer.delivery.handlers import Handler, HandlerOptions, of_another_informer
 from dyninformer.errors import StoppedError, UnknownClusterError
 from dyninformer.fleet.handlers import FleetRegistration
 from dyninformer.fleet.lister import ByCluster, FleetLister, unknown_cluster
@@ -156,9 +156,15 @@ class FleetInformer(Shown):
         return made
 
     def remove_event_handler(self, registration: FleetRegistration) -> None:
-        """Take a handler away; again is fine. No callback begins after this returns."""
+        """Take a handler away; again is fine. No callback begins after this returns.
+
+        ValueError if it was added to another informer.
+        """
         given = "what add_event_handler returned"
-        checked("a registration", registration, FleetRegistration, given).remove()
+        found = checked("a registration", registration, FleetRegistration, given)
+        if not found.is_of(self._forget):
+            raise of_another_informer(found, self._asked.name)
+        found.remove()
 
     def events(
         self,

@@ -30,6 +30,7 @@ COUNTERS: Final = names.COUNTERS
 """What is counted, by the name that ``count`` is called with."""
 GAUGES: Final = names.GAUGES
 """What has a value at any moment. `GatheredMetrics` look at it when they are asked. ``gauge`` is
-called with ``objects``, ``synced``, ``backlog`` and those of work queues alone, as they change."""
+called with ``objects``, ``synced``, ``backlog`` and those of work queues, shards and leaders alone,
+as they change."""
 HISTOGRAMS: Final = names.HISTOGRAMS
 """What is measured each time, by the name that ``observe`` is called with."""

@@ -24,6 +24,8 @@ COUNTERS: Final = {
     "workqueue_adds": "Times that a key came to wait, by queue",
     "workqueue_retries": "Times that a key was given another try, by queue",
     "workqueue_dropped": "Keys that a queue's end left undone, by queue",
+    "lease_renewals": "Renewals of a replica's or a leader's lease, by result: renewed or failed",
+    "shard_handovers": "Shards that a replica has taken, given up, or lost, by type",
 }
 GAUGES: Final = {
     "objects": "Objects in the cache",
@@ -39,6 +41,9 @@ GAUGES: Final = {
     "workqueue_depth": "Keys that wait for their turn, by queue",
     "workqueue_unfinished_work_seconds": "For how long all that is at work is, by queue",
     "workqueue_longest_running_processor_seconds": "For how long the longest is, by queue",
+    "shards_owned": "Shards that a replica may act on",
+    "is_leader": "1 while a candidate leads",
+    "leader_seconds": "Seconds for which the candidate that leads has led; 0 if it does not lead",
 }
 HISTOGRAMS: Final = {
     "write_lag_seconds": (
@@ -52,8 +57,8 @@ HISTOGRAMS: Final = {
 }
 OWN_LABELS: Final = frozenset(
     {
-        *("code", "handler", "index", "queue", "reason", "resource", "result", "trouble"),
-        *("type", "verb"),
+        *("code", "handler", "index", "lease", "queue", "reason", "resource", "result"),
+        *("trouble", "type", "verb"),
     }
 )
 """The labels that metrics have of themselves."""
@@ -65,7 +70,7 @@ _COARSE: Final = (1, 2, 5, 10, 30, 60, 300, 3600)
 _LEAST: Final = frozenset({"synced", "live"})
 _GREATEST: Final = frozenset(
     {
-        *("contact_age_seconds", "cache_age_seconds", "failed_attempts"),
+        *("contact_age_seconds", "cache_age_seconds", "failed_attempts", "leader_seconds"),
         "workqueue_longest_running_processor_seconds",
     }
 )
@@ -115,6 +120,9 @@ _UNITS: Final = {
     "workqueue_retries": "{key}",
     "workqueue_dropped": "{key}",
     "workqueue_depth": "{key}",
+    "lease_renewals": "{renewal}",
+    "shard_handovers": "{shard}",
+    "shards_owned": "{shard}",
     "objects": "{object}",
     "failed_attempts": "{attempt}",
     "backlog": "{event}",

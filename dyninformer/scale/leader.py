@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from dyninformer.checked import check_function
+from dyninformer.checked import check_function, check_takes
 from dyninformer.errors import LostShardError, StoppedError, WaitTimeoutError
 from dyninformer.factory import DynamicSharedInformerFactory
+from dyninformer.metrics.told import Metrics
 from dyninformer.scale import election
 from dyninformer.scale.asking import LeaseClient, checked_lease, own_identity, source_of
 from dyninformer.scale.election import Candidate
 from dyninformer.scale.fences import Fence, Ownership, Tenure
 from dyninformer.scale.leases import Lease, LeaseTimes
+from dyninformer.scale.reporting import LeaseReport, Values, metrics_of
 from dyninformer.scale.rounds import Failure, Put
 from dyninformer.threads import (
     Bell,
@@ -65,8 +67,8 @@ class Leader(ClosedByWith):
     ``client`` is that of `ShardMembership`, as are the times. ``on_elected(fence)``, ``on_lost()``
     and ``on_leader(identity)``, which hears of each new leader, are called on threads of their own.
     A lead whose ``on_elected`` fails is given up, for others first, and competed for again.
-    It needs the rights to get, create and update leases in its namespace. Any method may be called
-    from any thread.
+    It needs the rights to get, create and update leases in its namespace. ``metrics`` are by
+    default those of the factory. Any method may be called from any thread.
     """
 
     def __init__(
@@ -84,18 +86,20 @@ class Leader(ClosedByWith):
         on_leader: OnLeader | None = None,
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self.name = checked_lease(name)
         """Of the lease."""
         self.identity = own_identity(identity)
         """What the lease says if this one leads."""
-        for what, function in (
-            ("on_elected", on_elected),
-            ("on_lost", on_lost),
-            ("on_leader", on_leader),
+        for what, function, parameters in (
+            ("on_elected", on_elected, ("fence",)),
+            ("on_lost", on_lost, ()),
+            ("on_leader", on_leader, ("identity",)),
         ):
             if function is not None:
                 check_function(what, function)
+                check_takes(what, function, *parameters)
         times = LeaseTimes(
             lease_duration=lease_duration,
             renew_deadline=renew_deadline,
@@ -109,6 +113,8 @@ class Leader(ClosedByWith):
         self._leases = LeaseClient(self._source, where, self.name, renew_deadline / 2)
         self._candidate = Candidate(self.name, self.identity, times)
         self._ownership: Ownership | None = None
+        self._leads_since = 0.0
+        self._report = LeaseReport(metrics_of(metrics, self._factory), self.name, self._values)
         self._failed: Ownership | None = None  # the lead whose work has failed
         self._known = ""
         self._works: list[OwnThread] = []  # callbacks that were told of a lead
@@ -170,10 +176,12 @@ class Leader(ClosedByWith):
         WaitTimeoutError if another one leads all the while. A lead can be lost meanwhile:
         `Fence.check` before each write. For one thread at a time: each gives up what it asked for.
         """
+        patience = _EXIT_SECONDS
         try:
             self.start()
             bells = Bells(lambda: [self._changed, *self._bells])
             if not bells.wait_for(lambda: self.is_leader() or self._has_ended(), timeout):
+                patience = 0.0  # it does not lead, and its thread ends with the request under way
                 why = self._leases.trouble or f"{self.leader or 'nobody'} does"
                 raise WaitTimeoutError(
                     f"{self.identity} did not come to lead {self.name} in {timeout} s: {why}", None
@@ -182,7 +190,7 @@ class Leader(ClosedByWith):
                 raise StoppedError(f"the leader {self.name} has ended")
             yield self.fence()
         finally:
-            self._rest(_EXIT_SECONDS)
+            self._rest(patience)
 
     def close(self, timeout: float | None = _EXIT_SECONDS) -> bool:
         """Give the lead up, and end; False if that, or ``on_lost``, takes longer. Idempotent."""
@@ -190,6 +198,7 @@ class Leader(ClosedByWith):
         self._stopped.set()
         thread = self._rest(deadline.left)
         self._source.close()
+        self._report.end()
         running = [*([] if thread is None else [thread]), *self._losses]
         if not runs_for(self._owner):
             for each in running:
@@ -223,6 +232,13 @@ class Leader(ClosedByWith):
         while self._goes_on():
             self._compete()
         self._changed.ring()
+        if self._has_ended():
+            self._report.end()
+
+    def _values(self) -> Values:
+        leads = self.is_leader()
+        spent = since_boot() - self._leads_since if leads else 0.0
+        return [("is_leader", leads), ("leader_seconds", spent)]
 
     def _goes_on(self) -> bool:
         """Whether this thread competes; it may have been started again while its work ended."""
@@ -241,6 +257,7 @@ class Leader(ClosedByWith):
                     self._try()
                 except Exception:
                     _logger.exception("%s: a try to lead failed, and is repeated", self.name)
+                self._report.now()
                 pause = times.retry_period * (1 + _JITTER * random.random())  # noqa: S311 - it spreads
                 bells = Bells(lambda: [self._changed, *self._bells])
                 bells.wait_for(lambda: self._is_over() or self._has_failed(), pause)
@@ -269,7 +286,11 @@ class Leader(ClosedByWith):
         if wanted is None:
             return
         asked = since_boot()
+        renews = self._candidate.leads(asked)
         answer = self._leases.answer(Put(wanted))
+        if renews:
+            result = "renewed" if isinstance(answer, Lease) else "failed"
+            self._report.count("lease_renewals", result=result)
         if isinstance(answer, Lease):
             self._candidate = election.wrote(self._candidate, answer, asked, since_boot())
             # Else the answer took too long, or it was told to end meanwhile.
@@ -297,6 +318,7 @@ class Leader(ClosedByWith):
             self._end_lead()
         what = f"the lead of {self.name}"
         tenure = Tenure(since_boot, until)
+        self._leads_since = since_boot()
         self._ownership = owner = Ownership(what, 0, self.identity, self._candidate.term, tenure)
         if self._is_over():
             owner.close()  # whoever ends it may not have seen this one
@@ -325,6 +347,7 @@ class Leader(ClosedByWith):
         if owner is not None:
             owner.close()
         self._changed.ring()
+        self._report.now()
 
     def _when_lost(self, owner: Ownership, on_lost: OnLost) -> None:
         """Wait until a lead is over, and say so: a request that hangs would say it too late."""

@@ -16,11 +16,13 @@ from dyninformer.delivery.handlers import HandlerOptions
 from dyninformer.errors import StoppedError
 from dyninformer.factory import DynamicSharedInformerFactory
 from dyninformer.informer import Runtime
+from dyninformer.metrics.told import Metrics
 from dyninformer.options import ResourceOptions, ResourceOptionsDict, options_from
 from dyninformer.resource import GroupVersionResource
 from dyninformer.scale.asking import LeaseClient, checked_lease, own_identity, source_of
 from dyninformer.scale.fences import Fence, Ownership, lost
 from dyninformer.scale.leases import LeaseTimes
+from dyninformer.scale.reporting import LeaseReport, Values, metrics_of
 from dyninformer.scale.rounds import Owned, Round, Rounds, reborn
 from dyninformer.scale.sharded import ShardedInformer, keeping_uids
 from dyninformer.scale.sharing import Replica
@@ -33,6 +35,7 @@ from dyninformer.threads import (
     Flag,
     OwnThread,
     ReentrantLock,
+    called_at_exit,
     in_forked_child,
     is_interrupt,
     runs_for,
@@ -93,7 +96,8 @@ class ShardMembership(ClosedByWith):
 
     ``client`` is a factory, whose end is this one's, too; a client of the official package; or
     None for the kubeconfig or the pod's service account. It needs the rights to get, list, create,
-    update and delete leases in its namespace. Any method may be called from any thread.
+    update and delete leases in its namespace. ``metrics`` are by default those of the factory. Any
+    method may be called from any thread.
     """
 
     def __init__(
@@ -109,6 +113,7 @@ class ShardMembership(ClosedByWith):
         retry_period: float = 2.0,
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._group = checked_lease(name, _LONGEST_GROUP)
         if not 1 <= checked_count("shards", shards) <= _MOST_SHARDS:
@@ -124,10 +129,11 @@ class ShardMembership(ClosedByWith):
         replica = Replica(own_identity(identity), self._group, shards, self.times)
         self._factory = client if isinstance(client, DynamicSharedInformerFactory) else None
         source = source_of(client, kubeconfig, context)
-        self._runtime = Runtime.connect(source)
+        self._runtime = Runtime.connect(source, metrics=metrics_of(metrics, self._factory))
         patience = self.times.renew_deadline / 2
         self._leases = LeaseClient(source, namespace or source.namespace, self._group, patience)
         self._rounds = Rounds(replica, since_boot)
+        self._report = LeaseReport(self._runtime.metrics, self._group, self._values)
         # Guards whether it has started, and the informers there are. A signal handler may come
         # while its own thread holds it.
         self._lock = ReentrantLock()
@@ -215,11 +221,15 @@ class ShardMembership(ClosedByWith):
         handler: object = None,
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Have a handler told of the objects in our shards, until `close`; Ctrl-C closes, too."""
+        """Have a handler told of the objects in our shards, until `close`.
+
+        Ctrl-C closes, too, and so does the exit of the interpreter if this is not the main thread.
+        """
         self.informer(resource).add_event_handler(handler, **options)
         try:
-            self.start()
-            self.wait()
+            with called_at_exit(self._stopped.set):
+                self.start()
+                self.wait()
         except BaseException:
             self.close()
             raise
@@ -334,6 +344,7 @@ class ShardMembership(ClosedByWith):
                     self._carry_out(self._rounds.round())
                 except Exception:
                     _logger.exception("%s: a round failed, and is tried again", self._group)
+                self._report_round()
                 if self._rounds.gone:
                     before, name = self._rounds.replica, own_identity(self._identity)
                     if before.joined is not None:
@@ -365,6 +376,20 @@ class ShardMembership(ClosedByWith):
             answer = self._leases.answer(ask)
         round_.close()
         self._follow()
+
+    def _report_round(self) -> None:
+        """Count what the last round has done."""
+        rounds = self._rounds
+        for result, number in rounds.renewals.items():
+            self._report.count("lease_renewals", number, result=result)
+        for kind, number in rounds.moves.items():
+            self._report.count("shard_handovers", number, type=kind)
+        rounds.renewals.clear()
+        rounds.moves.clear()
+        self._report.now()
+
+    def _values(self) -> Values:
+        return [("shards_owned", len(self.shards))]
 
     def _follow(self) -> None:
         for each in self._informers:
@@ -410,6 +435,7 @@ class ShardMembership(ClosedByWith):
         for informer in self._informers:
             informer.signal_stop()
         self._runtime.close()
+        self._report.end()
         self._ended = True
         self._changed.ring()
 

@@ -6,6 +6,7 @@ connection (`membership`), the simulation in memory and on clocks that go wrong.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -69,6 +70,10 @@ class Rounds:
         self.began = clock()
         self.awaited: frozenset[Ownership] = frozenset()
         """What the last round found at work, and would release once that has come to rest."""
+        self.renewals: Counter[str] = Counter()
+        """How often its own lease was ``renewed``, and how often that ``failed``."""
+        self.moves: Counter[str] = Counter()
+        """How many shards were ``taken``, ``given`` up for others, or ``lost`` with the lease."""
         self._clock = clock
         self._tenure: Tenure | None = None
         self._lingering: list[Ownership] = []  # let go of in a hurry, and at work still
@@ -137,8 +142,12 @@ class Rounds:
         )
 
     def _be_removed(self) -> None:
-        self.close()
+        if self._tenure is not None:
+            self._tenure.end()
         self.replica = sharing.removed(self.replica)
+        self._lose_all()
+
+    def _lose_all(self) -> None:
         for each in self.owned.values():
             self._linger(each)
         self.owned = {}
@@ -147,6 +156,8 @@ class Rounds:
         """Whether its own lease is there, as far as the answer says."""
         asked = self._clock()
         answer = yield Put(self.replica.own())
+        if self.replica.version:
+            self.renewals["renewed" if isinstance(answer, Lease) else "failed"] += 1
         if isinstance(answer, Lease):
             self.replica = sharing.renewed(self.replica, answer, asked, self._clock())
             self._extend()
@@ -161,12 +172,8 @@ class Rounds:
         until = self.replica.until
         if until is None or (self._tenure is not None and self._tenure.extend(until)):
             return
-        for each in self.owned.values():
-            each.close()
+        self._lose_all()
         self._tenure = Tenure(self._clock, until)
-        for each in self.owned.values():
-            self._linger(each)
-        self.owned = {}
         self._match()
 
     def _match(self) -> None:
@@ -183,6 +190,7 @@ class Rounds:
             if shard not in owned and shard not in self.replica.leaving:
                 what = f"shard {shard} of {self.replica.count} of {self.replica.group}"
                 owned[shard] = Ownership(what, shard, self.replica.holder, ours.term, tenure)
+                self.moves["taken"] += 1
         self.owned = owned
 
     def _act(self) -> Round:
@@ -202,6 +210,8 @@ class Rounds:
 
     def _linger(self, owner: Ownership) -> None:
         """It is not ours any more, or not by this owner."""
+        if not owner.closed:  # it was not given up
+            self.moves["lost"] += 1
         owner.close(lost=True)
         if not owner.idle:
             self._lingering.append(owner)
@@ -236,6 +246,8 @@ class Rounds:
             case Release(shard, lease) if self._rests(shard):
                 answer = yield Put(lease)
                 given = answer if isinstance(answer, Lease) else None
+                if given is not None:
+                    self.moves["given"] += 1
                 self.replica = sharing.released(self.replica, shard, given)
                 self._match()
         return False

@@ -25,6 +25,8 @@ from dyninformer.scale.fences import Fence, Ownership
 from dyninformer.scale.rounds import Owned
 from dyninformer.shard import Shards, shard_of
 from dyninformer.shown import Shown
+from dyninformer.store.codec import Codec
+from dyninformer.store.decide import Delta
 from dyninformer.store.snapshot import Selector
 from dyninformer.store.transforms import BytesTransform
 from dyninformer.threads import Bell, Deadline, ReentrantLock, in_forked_child
@@ -175,6 +177,23 @@ class _Handler:
                 owner.leave()
 
 
+class _ByUid(Handler):
+    """A handler to which a recreated object is another object: its shard may be another's."""
+
+    def tell(
+        self, step: Delta, gvr: GroupVersionResource, codec: Codec, stopped: Callable[[], bool]
+    ) -> None:
+        """Split an update to another uid into a deletion and an addition."""
+        if not Event(gvr, codec, step).recreated:
+            super().tell(step, gvr, codec, stopped)
+            return
+        deletion = Delta(step.key, step.old, None, final_state_unknown=True, came=step.came)
+        try:
+            super().tell(deletion, gvr, codec, stopped)
+        finally:  # what the handler raises is about the object that is gone
+            super().tell(Delta(step.key, None, step.new, came=step.came), gvr, codec, stopped)
+
+
 def _given(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
@@ -217,7 +236,7 @@ class _Generation:
     def tell(self, handler: _Handler, count: int) -> None:
         """Have a handler told of it."""
         callbacks = handler.of(self.owners, count)
-        made = self.informer.add_event_handler(**callbacks, **handler.options)
+        made = self.informer.dispatcher.add(_ByUid(**callbacks, **handler.options))
         self.registrations[handler] = made
 
     def has(self, obj: Object, count: int) -> bool:

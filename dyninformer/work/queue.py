@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import math
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, TypeVar
 
-from dyninformer.checked import checked_flag, checked_object, checked_or_none
+from dyninformer.checked import (
+    check_takes,
+    checked_flag,
+    checked_number,
+    checked_object,
+    checked_or_none,
+    is_asynchronous,
+)
 from dyninformer.delivery.events import Event
 from dyninformer.delivery.handlers import Registration
 from dyninformer.errors import StoppedError
@@ -27,12 +34,14 @@ from dyninformer.threads import (
     Pause,
     ReentrantLock,
     Waiting,
+    called_at_exit,
     in_forked_child,
     runs_for,
     waited,
 )
 from dyninformer.types import Key
 from dyninformer.work.keys import RateLimited, Turn, WorkKeys, checked_key, seconds, whole
+from dyninformer.work.signals import ended_by_signals
 
 if TYPE_CHECKING:
     from dyninformer.factory import GenericInformer
@@ -233,8 +242,13 @@ class WorkQueue(Shown, EndedByWith):
                 f"{informer!r} is of several clusters, and a key is of one: make a queue of each, "
                 "as in informer.by_cluster('eu').work_queue()"
             )
+        if not hasattr(found, "runtime"):  # of a ShardMembership, or of dyninformer.aio
+            raise TypeError(
+                f"{informer!r} cannot be watched by this queue: add the keys by a handler, as in "
+                "informer.add_event_handler(on_event=lambda event: queue.add(event.key))"
+            )
         if keys is not None:
-            _check_function("keys", keys)
+            _check_function("keys", keys, "event")
         if self.closed:
             raise StoppedError(f"the work queue {self.name} is closed: make a new one")
         if not self._feeds:
@@ -289,22 +303,41 @@ class WorkQueue(Shown, EndedByWith):
 
     # -- work ----------------------------------------------------------------------------
 
-    def run(self, reconcile: Reconcile) -> None:
+    def run(self, reconcile: Reconcile, *, grace: float | None = None) -> None:
         """Work on the keys, on threads of the queue's, until it is closed.
 
         ``reconcile(key)`` returns None when the work is done, or the seconds after which it is to
-        be done again. What it raises is logged with the key, and the key is tried again. An
-        interrupt (Ctrl-C) ends this: the threads end after the key that they are at, the queue
-        stays as it is.
+        be done again; zero or less means done, too. What it raises is logged with the key, and the
+        key is tried again.
+
+        With ``grace`` on the main thread, SIGTERM or Ctrl-C ends this: the threads finish the keys
+        that they are at, and this returns, after so many seconds at the latest. From the first
+        signal on the previous handlers are back, so that a second one ends the program at once. A
+        handler of the program's own is called as well. Without ``grace`` an interrupt (Ctrl-C)
+        comes out of this at once, and SIGTERM is left alone. The queue stays as it is in either
+        case. In another thread the exit of the interpreter ends this, as SIGTERM does here.
         """
+        patience = _EXIT_SECONDS if grace is None else seconds("grace", grace)
         crew = _Crew()
+
+        def end() -> None:  # a signal handler may call it: it takes no lock
+            crew.asked_to_end = True
+            self._rests.ring()
+
+        signals = nullcontext() if grace is None else ended_by_signals(end)
         try:
-            self._start(reconcile, crew)
-            self._rests.wait_for(lambda: crew.gone)
-            crew.join(Deadline(None))
+            with called_at_exit(end), signals:
+                try:
+                    self._start(reconcile, crew)
+                    self._rests.wait_for(lambda: crew.gone or crew.asked_to_end)
+                finally:  # also if a signal handler of the program's own raises
+                    if crew.asked_to_end:
+                        self._finish_up(crew, patience)
         except BaseException:
             self._dismiss(crew)
             raise
+        if crew.gone:
+            crew.join(Deadline(None))
 
     def start(self, reconcile: Reconcile) -> None:
         """Begin to `run`, and return at once: the threads work until the queue is closed."""
@@ -567,7 +600,7 @@ class WorkQueue(Shown, EndedByWith):
     # -- workers and ends ----------------------------------------------------------------
 
     def _start(self, reconcile: Reconcile, crew: _Crew) -> None:
-        _check_function("reconcile", reconcile)
+        _check_function("reconcile", reconcile, "key")
         if self.closed:
             raise StoppedError(f"the work queue {self.name} is closed: make a new one")
         with self._lock:
@@ -584,6 +617,16 @@ class WorkQueue(Shown, EndedByWith):
         """Have its threads end, each after the key that it is at."""
         crew.dismissed = True
         self._bell.ring()
+
+    def _finish_up(self, crew: _Crew, patience: float) -> None:
+        """Wait until its threads have finished the keys that they are at, or say which not."""
+        self._dismiss(crew)
+        if not self._rests.wait_for(lambda: crew.gone, patience):
+            with self._lock:
+                at_work = ", ".join(self._keys.at_work)
+            _logger.warning(
+                "the work queue %s: still at work after %g s: %s", self.name, patience, at_work
+            )
 
     def _serve(self, reconcile: Reconcile, crew: _Crew) -> None:
         """A worker's thread: until the queue is closed, or the crew is dismissed."""
@@ -624,6 +667,8 @@ class _Crew:
     def __init__(self) -> None:
         self.dismissed = False
         """They are to end, although the queue goes on."""
+        self.asked_to_end = False
+        """A signal, or the exit of the interpreter, has asked `run` to end."""
         self._threads: Threads = []
         self._there: set[threading.Thread] = set()  # each call on it is one of C
 
@@ -786,14 +831,15 @@ def _closed() -> WorkKeys:
     return keys
 
 
-def _check_function(name: str, given: object) -> None:
+def _check_function(name: str, given: object, parameter: str) -> None:
     if not callable(given):
         raise TypeError(f"{name} is {given!r}: give a function")
-    if inspect.iscoroutinefunction(given):
+    if is_asynchronous(given):
         raise TypeError(
             f"{name} is a coroutine function, and the threads of this queue run no event loop: "
             "use dyninformer.aio, or give a plain function"
         )
+    check_takes(name, given, parameter)
 
 
 def checked_informers(informers: object) -> dict[Any, EventKeys | None]:
@@ -805,10 +851,13 @@ def checked_informers(informers: object) -> dict[Any, EventKeys | None]:
 
 
 def checked_after(returned: object) -> float | None:
-    """What ``reconcile`` returned: when the work is to be done again."""
-    if returned is None:
-        return None
+    """Return the seconds until the key's next turn, or None if the work is done.
+
+    Zero or less means done, as in controller-runtime. At once would be a loop without a pause.
+    """
     try:
+        if returned is None or checked_number("it", returned, "a number of seconds") <= 0:
+            return None
         return seconds("it", returned)
     except (TypeError, ValueError) as error:
         raise type(error)(

@@ -34,6 +34,25 @@ def waits(maps: aio.OpenInformer) -> int:
     return len(core._dispatcher._watched) + len(core._reflectors._changed._sleepers)
 
 
+def test_a_registration_of_another_informer_is_refused(server: ApiServer, run: Run) -> None:
+    """It stays where it is, and can be removed there, also twice."""
+
+    async def main() -> None:
+        async with (
+            opened(server) as maps,
+            aio.open_informer("ns", client=server.client()) as spaces,
+        ):
+            registration = maps.informer.add_event_handler(on_event=lambda event: None)
+            with pytest.raises(ValueError, match=r"was not added to this informer of namespaces"):
+                spaces.informer.remove_event_handler(registration)
+            assert "removed" not in repr(registration)
+            maps.informer.remove_event_handler(registration)
+            maps.informer.remove_event_handler(registration)
+            assert "removed" in repr(registration)
+
+    run(main)
+
+
 def test_a_wait_ends_with_the_change_that_meets_its_condition(server: ApiServer, run: Run) -> None:
     """The object need not be there when the wait begins; what is there is waited for no longer."""
 

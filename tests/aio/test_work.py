@@ -90,6 +90,28 @@ def test_what_fails_is_tried_again_and_what_is_due_comes_again(
     assert "try 2" in caplog.text
 
 
+def test_a_returned_delay_of_zero_or_less_means_done(run: Run) -> None:
+    """As in controller-runtime, where zero is what a reconcile without a wish returns."""
+
+    async def main() -> None:
+        queue = aio.WorkQueue()
+        turns: list[str] = []
+
+        async def reconcile(key: str) -> float:
+            turns.append(key)
+            return -1 if key == "b" else 0
+
+        queue.add("a")
+        queue.add("b")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(queue.run, reconcile)
+            await eventually(lambda: len(turns) >= 2)
+            assert await queue.close(drain=True, timeout=PATIENCE)
+        assert turns == ["a", "b"]
+
+    run(main)
+
+
 def test_a_loop_of_ones_own_takes_items(server: ApiServer, run: Run) -> None:
     """What its block raises is tried again; a task that has an item closes without a wait."""
     write(server, "a")

@@ -200,6 +200,9 @@ DOORS = [
     Door("WorkQueue.forget", lambda w: w.queue.forget(5), NO_KEY),
     Door("WorkQueue.retries", lambda w: w.queue.retries(5), NO_KEY),
     Door("WorkQueue.run", lambda w: w.queue.run("x"), "reconcile is 'x': give a"),
+    Door(
+        "WorkQueue.run", lambda w: w.queue.run(lambda: None), "reconcile is called as reconcile(k"
+    ),
     Door("WorkQueue.take", lambda w: w.queue.take("5"), SECONDS),
     Door("WorkQueue.close", lambda w: w.queue.close(drain="x"), "drain is 'x': give True or False"),
     Door("WorkQueue.close", lambda w: w.queue.close(timeout="5"), SECONDS),

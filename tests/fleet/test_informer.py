@@ -119,6 +119,18 @@ def test_a_handler_of_the_same_name_takes_the_place_of_the_other(fleet: Fleet) -
     assert second.removed
 
 
+def test_a_registration_of_another_informer_is_refused(fleet: Fleet) -> None:
+    """It stays where it is, and can be removed there, also twice."""
+    maps, namespaces = (fleet.for_resource(name).informer for name in ("cm", "v1/namespaces"))
+    registration = maps.add_event_handler(on_add=lambda obj: None)
+    with pytest.raises(ValueError, match="was not added to this informer of v1/namespaces"):
+        namespaces.remove_event_handler(registration)
+    assert not registration.removed
+    maps.remove_event_handler(registration)
+    maps.remove_event_handler(registration)
+    assert registration.removed
+
+
 def test_a_handler_that_raises_hears_the_next(
     fleet: Fleet, eu: ApiServer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -260,7 +260,7 @@ def test_what_ends_while_it_is_counted_is_lost_with_its_end(metrics: GatheredMet
 def test_no_metric_has_a_label_without_bounds() -> None:
     """Neither keys nor uids, nor what is in objects: the tables say all labels that there are."""
     assert {
-        *("code", "handler", "index", "queue", "reason", "resource", "result", "trouble"),
+        *("code", "handler", "index", "lease", "queue", "reason", "resource", "result", "trouble"),
         *("type", "verb"),
     } == OWN_LABELS
     assert not COUNTERS.keys() & GAUGES.keys()

@@ -17,8 +17,9 @@ from dyninformer import (
     StoppedError,
     WaitTimeoutError,
 )
+from dyninformer.metrics import GatheredMetrics
 from dyninformer.testing import ApiServer
-from dyninformer.testing.faults import HttpStatus
+from dyninformer.testing.faults import BlackHole, HttpStatus
 from dyninformer.threads import OwnThread
 from tests.conformance.wire import until
 
@@ -39,8 +40,8 @@ def candidate(server: ApiServer) -> Iterator[Run]:
     """Makes candidates, and closes them afterwards."""
     made: list[Leader] = []
 
-    def make(client: Any = None, **options: Any) -> Leader:
-        leader = Leader("job", "default", client=client or server.client(), **TIMES | options)
+    def make(client: Any = None, *, name: str = "job", **options: Any) -> Leader:
+        leader = Leader(name, "default", client=client or server.client(), **TIMES | options)
         made.append(leader)
         return leader
 
@@ -93,6 +94,77 @@ def test_s55_who_waits_for_a_leader_that_stays_is_told_who_it_is(candidate: Run)
         second.elected(0.5),
     ):
         pass
+
+
+def told(metrics: GatheredMetrics) -> dict[str, Any]:
+    """What there is of the lease, by name and result."""
+    return {
+        " ".join([each.name, *filter(None, [each.labels.get("result")])]): each.value
+        for each in metrics.gather()
+        if each.labels["lease"] == "job"
+    }
+
+
+def test_s55_the_metrics_say_who_leads_and_for_how_long(candidate: Run, server: ApiServer) -> None:
+    """They count renewals, and end with the candidate."""
+    metrics = GatheredMetrics()
+    leader = candidate(metrics=metrics)
+    assert told(metrics) == {"is_leader": 0, "leader_seconds": 0}
+    with leader.elected(PATIENCE):
+        until(lambda: told(metrics).get("lease_renewals renewed", 0) >= 2, PATIENCE)
+        first = told(metrics)
+        assert first["is_leader"] == 1
+        until(lambda: told(metrics)["leader_seconds"] > first["leader_seconds"] > 0, PATIENCE)
+        with server.faults.add(HttpStatus(500), resource="leases"):
+            until(lambda: not leader.is_leader(), PATIENCE)
+            lost = told(metrics)
+            assert lost["lease_renewals failed"] > 0
+            assert lost["is_leader"] == lost["leader_seconds"] == 0
+    leader.close()
+    assert told(metrics) == {}
+
+
+def test_a_leader_reports_to_the_metrics_of_its_factory(candidate: Run, server: ApiServer) -> None:
+    """It ends with the factory, and its metrics with it; metrics of one's own are told, too."""
+
+    class Own:
+        """Keeps the last value of each gauge."""
+
+        def __init__(self) -> None:
+            self.gauges: dict[str, float] = {}
+
+        def count(self, name: str, gvr: Any, amount: int = 1, **labels: str) -> None:
+            """Nothing."""
+
+        def gauge(self, name: str, gvr: Any, value: float, **labels: str) -> None:
+            """Keep it."""
+            self.gauges[f"{name} of {labels['lease']}"] = value
+
+    own, metrics = Own(), GatheredMetrics()
+    with DynamicSharedInformerFactory(server.client(), metrics=metrics) as factory:
+        leader = candidate(factory)
+        other = candidate(factory, name="other", metrics=own)
+        other.start()
+        with leader.elected(PATIENCE):
+            assert told(metrics)["is_leader"] == 1
+            until(lambda: own.gauges.get("is_leader of other") == 1, PATIENCE)
+        assert other.close(PATIENCE)
+        assert own.gauges == {"is_leader of other": 0, "leader_seconds of other": 0}
+        leader.start()
+        until(lambda: told(metrics)["is_leader"], PATIENCE)
+    until(lambda: not told(metrics), PATIENCE)
+
+
+def test_s55_a_wait_to_lead_ends_at_its_timeout_while_a_request_goes_on(
+    candidate: Run, server: ApiServer
+) -> None:
+    """Against a silent server, whose answer the request awaits for seconds."""
+    leader = candidate(lease_duration=2, renew_deadline=1.5)
+    with server.faults.add(BlackHole(), resource="leases"):
+        with pytest.raises(WaitTimeoutError), leader.elected(0.2):
+            pass
+        names = [each.name for each in threading.enumerate()]
+    assert "dyninformer leader job" in names  # it still waits for the answer
 
 
 def test_s55_a_leader_that_cannot_renew_leads_no_more(candidate: Run, server: ApiServer) -> None:

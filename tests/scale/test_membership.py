@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -26,6 +29,7 @@ from dyninformer import (
     StoppedError,
     strip,
 )
+from dyninformer.metrics import GatheredMetrics
 from dyninformer.scale.fences import Ownership, Tenure
 from dyninformer.scale.rounds import Failure, Put
 from dyninformer.scale.sharded import ShardedInformer
@@ -68,9 +72,10 @@ def join(server: ApiServer) -> Iterator[Join]:
         each.close(5)
 
 
-def config_map(name: str) -> dict[str, Any]:
+def config_map(name: str, uid: str | None = None) -> dict[str, Any]:
     """An object."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    metadata = {"name": name} if uid is None else {"name": name, "namespace": "default", "uid": uid}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 def names(objects: Any) -> list[str]:
@@ -129,6 +134,168 @@ def test_s53_whoever_gets_a_shard_is_told_all_of_its_objects(join: Join) -> None
             assert each.type == "ADDED"
             assert each.shard == shard_of(each.object["metadata"]["uid"], SHARDS)
             each.fence.check()
+
+
+def values_of(metrics: GatheredMetrics, **labels: str) -> dict[str, Any]:
+    """What there is of one lease, by name and by what tells a counter's values apart."""
+    found: dict[str, Any] = {}
+    for each in metrics.gather():
+        rest = dict(each.labels)
+        if rest.pop("lease", "") == GROUP and labels.items() <= rest.items():
+            assert rest.pop("resource") == "leases.v1.coordination.k8s.io"
+            words = [word for name, word in rest.items() if name not in labels]
+            found[" ".join([each.name, *words])] = each.value
+    return found
+
+
+def test_s50_the_metrics_count_shards_hand_overs_and_renewals(join: Join) -> None:
+    """Of each replica by itself; they end with it."""
+    metrics = GatheredMetrics()
+    first = join(metrics=metrics.labelled(replica="first"))
+    second = join(metrics=metrics.labelled(replica="second"))
+    with first:
+        assert first.wait_shared(PATIENCE)
+        until(lambda: values_of(metrics, replica="first").get("lease_renewals renewed", 0) > 1)
+        values = values_of(metrics, replica="first")
+        assert values["shards_owned"] == values["shard_handovers taken"] == SHARDS
+        with second:
+            until(lambda: values_of(metrics, replica="second").get("shards_owned") == 4, PATIENCE)
+            until(
+                lambda: values_of(metrics, replica="first").get("shard_handovers given") == 4,
+                PATIENCE,
+            )
+            assert values_of(metrics, replica="first")["shards_owned"] == 4
+            assert "shard_handovers lost" not in values_of(metrics)
+        assert values_of(metrics, replica="second") == {}
+    assert values_of(metrics) == {}
+
+
+def test_s51_the_metrics_count_failed_renewals_and_lost_shards(
+    join: Join, server: ApiServer
+) -> None:
+    """A replica that cannot renew its lease loses all that it has."""
+    metrics = GatheredMetrics()
+    with join(metrics=metrics) as membership:
+        assert membership.wait_shared(PATIENCE)
+        with server.faults.add(HttpStatus(500), resource="leases"):
+            until(lambda: values_of(metrics)["shards_owned"] == 0, PATIENCE)
+            assert values_of(metrics)["lease_renewals failed"] > 0
+        until(lambda: values_of(metrics).get("shard_handovers lost") == SHARDS, PATIENCE)
+        until(lambda: values_of(metrics)["shards_owned"] == SHARDS, PATIENCE)
+        assert values_of(metrics)["shard_handovers taken"] == 2 * SHARDS
+
+
+def test_a_replica_reports_to_the_metrics_of_its_factory(join: Join, server: ApiServer) -> None:
+    """Its informers do, too."""
+    metrics = GatheredMetrics()
+    factory = DynamicSharedInformerFactory(server.client(), metrics=metrics)
+    with factory, join(factory) as membership:
+        maps = membership.informer("v1/configmaps")
+        assert membership.wait_shared(PATIENCE)
+        assert maps.wait_synced(PATIENCE)
+        assert values_of(metrics)["shards_owned"] == SHARDS
+        objects = [each.value for each in metrics.gather() if each.name == "objects"]
+        assert objects == [len(maps)]
+
+
+def by_events(note: Callable[[str, Any], None]) -> dict[str, Any]:
+    """A handler of events."""
+    return {"on_event": lambda event: note(event.type.value, event.object)}
+
+
+def by_callbacks(note: Callable[[str, Any], None]) -> dict[str, Any]:
+    """A handler of objects, which hears no update of a value that stays the same."""
+    return {
+        "on_add": lambda new: note("ADDED", new),
+        "on_update": lambda old, new: note("UPDATED", new),
+        "on_delete": lambda old: note("DELETED", old),
+        "when_changed": ".metadata.name",
+    }
+
+
+@pytest.mark.parametrize("handler", [by_events, by_callbacks])
+def test_s53_a_name_that_comes_back_with_another_uid_is_a_deletion_and_an_addition(
+    join: Join, server: ApiServer, handler: Callable[..., dict[str, Any]]
+) -> None:
+    """Each is delivered if its shard is ours, also where both were merged into one update."""
+    first, second = join(), join()
+    ours = first.informer("v1/configmaps")
+    blocked, go_on = threading.Event(), threading.Event()
+    heard: list[tuple[str, str]] = []
+
+    def note(kind: str, obj: dict[str, Any]) -> None:
+        heard.append((kind, obj["metadata"]["uid"]))
+        if obj["metadata"]["name"] == "block":
+            blocked.set()
+            go_on.wait(PATIENCE)
+        if kind == "DELETED":
+            raise ValueError("this handler fails, and still gets the addition")
+
+    ours.add_event_handler(**handler(note), coalesce=True)
+    with first:
+        # While it is alone it takes all shards, with one informer; then it gives half of them away.
+        assert first.wait_shared(PATIENCE)
+        assert ours.wait_synced(PATIENCE)
+        assert len(ours.statuses()) == 1
+        with second:
+            until(lambda: len(first.shards) == len(second.shards) == SHARDS // 2, PATIENCE)
+            uids = [str(uuid4()) for _ in range(100)]
+            here = [uid for uid in uids if shard_of(uid, SHARDS) in first.shards]
+            there = [uid for uid in uids if shard_of(uid, SHARDS) in second.shards]
+            replaced = {
+                "leaves": (here[0], there[0]),
+                "enters": (there[1], here[1]),
+                "stays": (here[2], here[3]),
+                "elsewhere": (there[2], there[3]),
+            }
+            for name, (before, _) in replaced.items():
+                server.load(config_map(name, before))
+            server.load(config_map("block", here[4]))
+            assert blocked.wait(PATIENCE)
+            heard.clear()
+            for name, (before, after) in replaced.items():
+                server.unload(config_map(name, before))
+                server.load(config_map(name, after))
+            server.load(config_map("last", here[5]))
+            until(lambda: "default/last" in ours, PATIENCE)
+            go_on.set()
+            until(lambda: ("ADDED", here[5]) in heard, PATIENCE)
+            assert heard == [
+                ("DELETED", here[0]),
+                ("ADDED", here[1]),
+                ("DELETED", here[2]),
+                ("ADDED", here[3]),
+                ("ADDED", here[5]),
+            ]
+
+
+_LEFT_AT_EXIT = """
+import threading
+from dyninformer import ShardMembership
+from dyninformer.testing import ApiServer
+server = ApiServer().__enter__()
+membership = ShardMembership(
+    server.client(), name="demo", namespace="default", shards=1, retry_period=0.2
+)
+told = threading.Event()
+def run():
+    membership.run("v1/namespaces", on_add=lambda obj: told.set())
+    print(server.list("leases", namespace="default")[0]["metadata"]["name"])
+threading.Thread(target=run).start()
+told.wait()
+"""
+
+
+def test_s11_a_run_in_another_thread_ends_with_the_interpreter() -> None:
+    """The interpreter waits for this thread, which gives its lease up."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _LEFT_AT_EXIT],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stdout == "demo-shard-0-of-1\n", ran.stderr  # no member's lease is left
 
 
 def test_s54_a_shard_is_given_away_only_when_nothing_works_on_it(

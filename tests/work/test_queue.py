@@ -20,6 +20,7 @@ from dyninformer import (
     DynamicSharedInformerFactory,
     Event,
     RateLimited,
+    ShardMembership,
     SharedIndexInformer,
     StoppedError,
     WorkItem,
@@ -172,8 +173,8 @@ def test_what_raises_is_logged_with_the_key_and_tried_again_until_it_is_done(
 
 
 def test_returned_seconds_bring_the_key_again_then(queue: WorkQueue) -> None:
-    """0 is at once; either way it has not failed."""
-    answers = [0, 0.001, None]
+    """That is no failure."""
+    answers = [0.001, 0.002, None]
     done = threading.Event()
 
     def reconcile(key: str) -> float | None:
@@ -188,7 +189,24 @@ def test_returned_seconds_bring_the_key_again_then(queue: WorkQueue) -> None:
     assert done.wait(PATIENCE)
 
 
-@pytest.mark.parametrize("answer", [True, -1, math.nan, math.inf, "1", object()])
+@pytest.mark.parametrize("answer", [0, 0.0, -1, -math.inf])
+def test_a_returned_delay_of_zero_or_less_means_done(queue: WorkQueue, answer: float) -> None:
+    """As in controller-runtime, where zero is what a reconcile without a wish returns."""
+    turns: list[str] = []
+
+    def reconcile(key: str) -> float:
+        turns.append(key)
+        return answer
+
+    queue.add("a")
+    queue.add("b")
+    queue.start(reconcile)
+    until(lambda: len(turns) >= 2, PATIENCE)
+    assert queue.close(drain=True, timeout=PATIENCE)
+    assert sorted(turns) == ["a", "b"]
+
+
+@pytest.mark.parametrize("answer", [True, math.nan, math.inf, "1", object()])
 def test_what_is_no_number_of_seconds_counts_as_a_failure(
     queue: WorkQueue, caplog: pytest.LogCaptureFixture, answer: Any
 ) -> None:
@@ -570,11 +588,23 @@ async def _coroutine(key: str) -> None:
     pass
 
 
+class _Coroutine:
+    async def __call__(self, key: str) -> None:
+        pass
+
+
 @pytest.mark.parametrize(
     ("act", "error", "text"),
     [
         (lambda queue: queue.run(None), TypeError, "reconcile is None"),
         (lambda queue: queue.run(_coroutine), TypeError, "dyninformer.aio"),
+        (lambda queue: queue.run(_Coroutine()), TypeError, "dyninformer.aio"),
+        (lambda queue: queue.run(lambda: None), TypeError, r"called as reconcile\(key\)"),
+        (
+            lambda queue: queue.start(lambda key, obj: None),
+            TypeError,
+            r"called as reconcile\(key\)",
+        ),
         (lambda queue: queue.watch(3), TypeError, "no informer"),
         (lambda queue: WorkQueue({3: None}), TypeError, "no informer"),  # type: ignore[type-var]
         (lambda queue: WorkQueue(workers=0), ValueError, "workers is 0"),
@@ -591,6 +621,14 @@ def test_what_cannot_be_meant_is_refused_in_words(
     """Where it is given."""
     with pytest.raises(error, match=text):
         act(queue)
+
+
+def test_an_informer_of_shards_is_refused_with_what_to_do(server: ApiServer) -> None:
+    """Its shards come and go, so a handler adds the keys."""
+    with ShardMembership(server.client(), name="demo", namespace="default") as membership:
+        shards = membership.informer("v1/configmaps")
+        with pytest.raises(TypeError, match=r"on_event=lambda event: queue\.add\(event\.key\)"):
+            WorkQueue({shards: None})  # type: ignore[type-var]
 
 
 # -- interrupts and forks -----------------------------------------------------------------
@@ -679,6 +717,41 @@ def test_s23_after_an_interrupt_those_who_wait_for_a_first_state_still_sleep(
         monkeypatch.setattr(queue, "_may_take", counted)
         assert queue.take(0.01) is None
         assert len(looks) < 10
+
+
+_LEFT_AT_EXIT = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dyninformer import WorkQueue
+queue = WorkQueue()
+queue.add("a")
+at_work, exits = threading.Event(), threading.Event()
+threading._register_atexit(exits.set)
+def reconcile(key):
+    at_work.set()
+    exits.wait()
+    print("finished", key)
+def run():
+    queue.run(reconcile)
+    print("returned")
+%s
+at_work.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    "start", ["threading.Thread(target=run).start()", "ThreadPoolExecutor(1).submit(run)"]
+)
+def test_s11_a_run_in_another_thread_ends_with_the_interpreter(start: str) -> None:
+    """The interpreter waits for this thread, which would wait for the end of the queue."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _LEFT_AT_EXIT % start],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stdout == "finished a\nreturned\n", ran.stderr
 
 
 @pytest.mark.usefixtures("unmeasured")
