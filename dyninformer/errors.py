@@ -6,6 +6,7 @@ Each is also the built-in that a Python user would expect in its place, so that
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,7 +49,13 @@ class DynInformerError(Exception):
 
     >>> issubclass(UnreachableError, ConnectionError), issubclass(WaitTimeoutError, TimeoutError)
     (True, True)
+
+    Each can be pickled, with its attributes, so that it reaches the parent of a worker process.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Restore the attributes without calling ``__init__``, whose parameters differ by class."""
+        return copyreg.__newobj__, (type(self),), {**vars(self), "args": self.args}  # type: ignore[attr-defined]
 
 
 class ConfigError(DynInformerError, ValueError):
