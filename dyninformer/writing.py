@@ -29,6 +29,7 @@ from dyninformer.selectors import FieldSelector, LabelSelector
 from dyninformer.threads import Deadline, Waiting
 from dyninformer.types import Key, Object
 from dyninformer.watching.failures import unanswered
+from dyninformer.watching.server_warnings import log_warnings
 
 if TYPE_CHECKING:
     from dyninformer.informer import SharedIndexInformer
@@ -288,6 +289,7 @@ def send(informer: SharedIndexInformer, write: Write) -> Object:
     """Make a write, and give what the server answered."""
     source = informer.runtime.source
     client: Any = source.writes_client
+    request = f"{write.verb} {_subject(informer, write)}"
     try:
         answer = client.request(
             write.method,
@@ -301,8 +303,10 @@ def send(informer: SharedIndexInformer, write: Write) -> Object:
     except DynInformerError:
         raise
     except Exception as error:  # noqa: BLE001 - the official client has no root of its errors
+        log_warnings(request, getattr(error, "headers", None) or {})
         failed = _failed(informer, write, error)
     else:
+        log_warnings(request, answer.headers)
         found: Object = json.loads(answer.data)
         return found
     raise failed  # without the official client's error: it has the request's headers

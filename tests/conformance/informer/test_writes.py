@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import Any
@@ -70,6 +71,33 @@ def test_a_patch_that_changes_nothing_is_not_waited_for_in_vain(
     found = running()
     for _ in range(2):
         found.patch("a", widgets.namespace, {"spec": {"color": "red"}}, wait=PATIENCE)
+
+
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What servers warned of since the last call."""
+    found = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    caplog.clear()
+    return found
+
+
+def test_a_warning_of_the_server_is_logged_once(
+    widgets: Collection, running: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A misspelt field is pruned with a warning, whether the write succeeds or is refused."""
+    widgets.fill("a", "b")
+    found = running()
+    caplog.clear()
+    wrong = widgets.namespace.replace("-", "")  # a field that no other test writes
+    found.patch("a", widgets.namespace, {"spec": {wrong: 1, "size": 5}})
+    (said,) = warnings_in(caplog)
+    assert said.startswith(f"patch widgets.v1.ex.io '{widgets.namespace}/a': ")
+    assert said.endswith(f'the API server warns: unknown field "spec.{wrong}"')
+    found.patch("b", widgets.namespace, [{"op": "add", "path": f"/spec/{wrong}", "value": 1}])
+    assert warnings_in(caplog) == []
+    with pytest.raises(InvalidError):
+        found.patch("a", widgets.namespace, {"spec": {f"{wrong}x": 1, "color": "pink"}})
+    (said,) = warnings_in(caplog)
+    assert f'unknown field "spec.{wrong}x"' in said
 
 
 def test_the_status_is_patched_as_a_subresource(widgets: Collection, running: Running) -> None:
