@@ -328,6 +328,8 @@ class ConflictError(WriteError):
 class InvalidError(WriteError, ValueError):
     """The server calls what was to be written invalid. ``causes`` has each field, and why.
 
+    ``code`` is 422 or 400, and 500 for an apply of a field that the schema does not have.
+
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
     >>> with ApiServer() as server, open_informer("ns", client=server.client()) as namespaces:
