@@ -33,6 +33,7 @@ __all__ = [
     "SelectorError",
     "StaleCacheError",
     "StoppedError",
+    "UnauthorizedError",
     "UnknownIndexError",
     "UnknownResourceError",
     "UnreachableError",
@@ -83,6 +84,29 @@ class UnreachableError(DynInformerError, ConnectionError):
     ...         except UnreachableError as error:
     ...             print("connection refused" in str(error))
     True
+    """
+
+
+class UnauthorizedError(DynInformerError, PermissionError):
+    """The server refuses the credentials (401), also when they have been read again.
+
+    ``for_resource``, ``sync`` and ``open_informer`` raise it at once, whatever their timeout, and
+    so do writes. More time does not help: renew the credentials, or choose another context.
+    Informers that run go on trying, with credentials that are read again.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     for resource in ("Namespace", "v1/namespaces"):
+    ...         try:
+    ...             open_informer(resource, client=server.client(token="expired"))
+    ...         except UnauthorizedError as error:
+    ...             print("401" in str(error))
+    True
+    True
+
+    That of ``sync`` and ``open_informer`` is a `CacheSyncError` as well, that of a write a
+    `WriteError`.
     """
 
 
@@ -216,9 +240,8 @@ class CacheSyncError(DynInformerError, TimeoutError):
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
     >>> with ApiServer() as server:
-    ...     client = server.client(token="nobody's")
     ...     try:
-    ...         open_informer("v1/pods", client=client, timeout=0.1)
+    ...         open_informer("v1/pods", client=server.client(), label_selector="a in b")
     ...     except CacheSyncError as error:
     ...         for gvr, status in error.status.items():  # and status.reason says why
     ...             print(gvr, status.synced)
@@ -228,6 +251,10 @@ class CacheSyncError(DynInformerError, TimeoutError):
     def __init__(self, message: str, status: Mapping[Any, Any]) -> None:
         super().__init__(message)
         self.status = status
+
+
+class UnauthorizedSyncError(UnauthorizedError, CacheSyncError):
+    """No informer that has not synced has credentials that its server takes."""
 
 
 class StaleCacheError(DynInformerError, TimeoutError):
@@ -291,6 +318,10 @@ class WriteError(DynInformerError, OSError):
         super().__init__(message)
         self.code = code
         self.status = status
+
+
+class UnauthorizedWriteError(UnauthorizedError, WriteError):
+    """A write was refused for its credentials."""
 
 
 class ForbiddenError(WriteError, PermissionError):

@@ -19,6 +19,7 @@ from dyninformer.errors import (
     ObjectNotFoundError,
     StaleCacheError,
     StoppedError,
+    UnauthorizedWriteError,
     UnknownResourceError,
     UnreachableError,
     WaitTimeoutError,
@@ -52,7 +53,7 @@ _UNTYPED: Final = re.compile(r"failed to create typed patch object(?: \([^)]*\))
 """A 500 that says what in an apply does not fit the schema: a line, or a line for each field."""
 _TOO_LARGE: Final = re.compile(r"too large|larger than max")
 _IDENTIFYING: Final = frozenset({"apiVersion", "kind", "metadata"})
-_PATCHED_WITH_STATUS: Final = ([], ["status"], ["metadata"])
+_PATCHED_WITH_STATUS: Final[tuple[list[str], ...]] = ([], ["status"], ["metadata"])
 _MANAGER: Final = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 
@@ -475,7 +476,9 @@ def refused(gvr: GroupVersionResource, write: Write, code: int, status: Object) 
     said = _said(gvr, str(status.get("message") or f"HTTP {code}"))
     head = f"cannot {write.verb} {gvr} {write.key!r}"
     if code == 401:
-        return WriteError(f"{head}: the credentials were refused. Renew them", code, status)
+        return UnauthorizedWriteError(
+            f"{head}: the credentials were refused (401: {said}). Renew them", code, status
+        )
     if code == 403:
         who = said.split(" is forbidden: ", 1)[-1]
         verbs = "patch, and create for what is new," if write.verb == "apply" else write.verb

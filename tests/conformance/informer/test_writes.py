@@ -18,6 +18,7 @@ from dyninformer import (
     InvalidError,
     ObjectNotFoundError,
     StoppedError,
+    UnauthorizedError,
     UnknownResourceError,
     UnreachableError,
     WaitTimeoutError,
@@ -344,6 +345,17 @@ def test_who_may_not_write_is_told_which_right_is_missing(
         found.patch_status("a", widgets.namespace, {"status": {"phase": "x"}})
     with pytest.raises(PermissionError):
         found.delete("a", widgets.namespace)
+
+
+def test_a_write_with_credentials_that_are_refused_says_so(
+    cluster: Cluster, widgets: Collection, factories: Factories
+) -> None:
+    """It is the error of reads, and a WriteError with the server's code."""
+    found = factories(cluster.server.client(token="wrong")).for_resource(WIDGETS)
+    with pytest.raises(UnauthorizedError, match=r"cannot patch widgets.*401.*Renew") as caught:
+        found.patch("a", widgets.namespace, {"spec": {"color": "red"}})
+    assert isinstance(caught.value, WriteError)
+    assert (caught.value.code, caught.value.status["reason"]) == (401, "Unauthorized")
 
 
 def test_an_outdated_version_is_a_conflict(widgets: Collection, running: Running) -> None:
