@@ -51,6 +51,11 @@ _QUOTED: Final = re.compile(r'Invalid value: ("(?:[^"\\]|\\.)*"|\S+)')
 _GO_VALUE: Final = re.compile(r"&value\.valueUnstructured\{Value:(.*)\}")
 _UNTYPED: Final = re.compile(r"failed to create typed patch object(?: \([^)]*\))?: (.*)", re.DOTALL)
 """A 500 that says what in an apply does not fit the schema: a line, or a line for each field."""
+_MISSING_RIGHT: Final = re.compile(
+    r' cannot .*(?:in the namespace "[^"]*"|at the cluster scope)(?:$|: RBAC: )'
+)
+"""A 403 that a right would help against. An authorizer that gives another reason says itself what
+is wrong, such as that the server is read-only."""
 _TOO_LARGE: Final = re.compile(r"too large|larger than max")
 _IDENTIFYING: Final = frozenset({"apiVersion", "kind", "metadata"})
 _PATCHED_WITH_STATUS: Final[tuple[list[str], ...]] = ([], ["status"], ["metadata"])
@@ -483,7 +488,7 @@ def refused(gvr: GroupVersionResource, write: Write, code: int, status: Object) 
         who = said.split(" is forbidden: ", 1)[-1]
         verbs = "patch, and create for what is new," if write.verb == "apply" else write.verb
         resource = f"{gvr.resource}/{write.subresource}" if write.subresource else gvr.resource
-        advice = f"Give it {verbs} on {resource}" if " cannot " in who else ""
+        advice = f"Give it {verbs} on {resource}" if _MISSING_RIGHT.search(who) else ""
         return ForbiddenError(f"{head}: forbidden ({who}). {advice}".rstrip(), code, status)
     if code == 404:
         return _not_found(gvr, write, head, status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,8 @@ from dyninformer.testing.faults import BlackHole, Fault, HttpStatus, SlowDrip
 from tests.cli.conftest import CRDS, Either, Run
 from tests.cli.terminal import running
 from tests.conformance.shapes import crd, of_object
+
+_numbers = itertools.count()
 
 
 def cells(output: str) -> list[list[str]]:
@@ -580,7 +583,7 @@ def test_warnings_of_the_server_are_printed_to_stderr(
 ) -> None:
     """Each text once, as kubectl prints it, however many requests are answered with it."""
     command, *options = words.split()
-    plural = f"{command}olds"  # the text is one that this process has not printed yet
+    plural = f"olds{next(_numbers)}"  # the text is one that this process has not printed yet
     shape = crd("old.io", plural, "Old", of_object())
     warning = {"deprecated": True, "deprecationWarning": f"{plural} are old"}
     shape["spec"]["versions"][0] |= warning

@@ -8,7 +8,14 @@ import threading
 import pytest
 from urllib3 import HTTPHeaderDict
 
+from dyninformer.watching import server_warnings
 from dyninformer.watching.server_warnings import WARNINGS, log_warnings
+
+
+@pytest.fixture(autouse=True)
+def nothing_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin like a new process."""
+    monkeypatch.setattr(server_warnings, "_logged", {})
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
