@@ -6,6 +6,7 @@ Each is also the built-in that a Python user would expect in its place, so that
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ __all__ = [
     "SelectorError",
     "StaleCacheError",
     "StoppedError",
+    "UnauthorizedError",
     "UnknownIndexError",
     "UnknownResourceError",
     "UnreachableError",
@@ -48,7 +50,13 @@ class DynInformerError(Exception):
 
     >>> issubclass(UnreachableError, ConnectionError), issubclass(WaitTimeoutError, TimeoutError)
     (True, True)
+
+    Each can be pickled, with its attributes, so that it reaches the parent of a worker process.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Restore the attributes without calling ``__init__``, whose parameters differ by class."""
+        return copyreg.__newobj__, (type(self),), {**vars(self), "args": self.args}  # type: ignore[attr-defined]
 
 
 class ConfigError(DynInformerError, ValueError):
@@ -76,6 +84,29 @@ class UnreachableError(DynInformerError, ConnectionError):
     ...         except UnreachableError as error:
     ...             print("connection refused" in str(error))
     True
+    """
+
+
+class UnauthorizedError(DynInformerError, PermissionError):
+    """The server refuses the credentials (401), also when they have been read again.
+
+    ``for_resource``, ``sync`` and ``open_informer`` raise it at once, whatever their timeout, and
+    so do writes. More time does not help: renew the credentials, or choose another context.
+    Informers that run go on trying, with credentials that are read again.
+
+    >>> from dyninformer import open_informer
+    >>> from dyninformer.testing import ApiServer
+    >>> with ApiServer() as server:
+    ...     for resource in ("Namespace", "v1/namespaces"):
+    ...         try:
+    ...             open_informer(resource, client=server.client(token="expired"))
+    ...         except UnauthorizedError as error:
+    ...             print("401" in str(error))
+    True
+    True
+
+    That of ``sync`` and ``open_informer`` is a `CacheSyncError` as well, that of a write a
+    `WriteError`.
     """
 
 
@@ -209,9 +240,8 @@ class CacheSyncError(DynInformerError, TimeoutError):
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
     >>> with ApiServer() as server:
-    ...     client = server.client(token="nobody's")
     ...     try:
-    ...         open_informer("v1/pods", client=client, timeout=0.1)
+    ...         open_informer("v1/pods", client=server.client(), label_selector="a in b")
     ...     except CacheSyncError as error:
     ...         for gvr, status in error.status.items():  # and status.reason says why
     ...             print(gvr, status.synced)
@@ -221,6 +251,10 @@ class CacheSyncError(DynInformerError, TimeoutError):
     def __init__(self, message: str, status: Mapping[Any, Any]) -> None:
         super().__init__(message)
         self.status = status
+
+
+class UnauthorizedSyncError(UnauthorizedError, CacheSyncError):
+    """No informer that has not synced has credentials that its server takes."""
 
 
 class StaleCacheError(DynInformerError, TimeoutError):
@@ -286,6 +320,10 @@ class WriteError(DynInformerError, OSError):
         self.status = status
 
 
+class UnauthorizedWriteError(UnauthorizedError, WriteError):
+    """A write was refused for its credentials."""
+
+
 class ForbiddenError(WriteError, PermissionError):
     """The user has no right to a write; the message names the user and the right.
 
@@ -320,6 +358,8 @@ class ConflictError(WriteError):
 
 class InvalidError(WriteError, ValueError):
     """The server calls what was to be written invalid. ``causes`` has each field, and why.
+
+    ``code`` is 422 or 400, and 500 for an apply of a field that the schema does not have.
 
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer

@@ -19,6 +19,7 @@ from dyninformer.errors import (
     CacheSyncError,
     OptionsConflictError,
     StoppedError,
+    UnauthorizedSyncError,
     UnknownResourceError,
     UnreachableError,
 )
@@ -58,7 +59,7 @@ from dyninformer.types import Names, Object, Objects
 from dyninformer.unused import closed, end_all, when_unused
 from dyninformer.waiting import until_fresh
 from dyninformer.watching.backoff import Backoff
-from dyninformer.watching.status import WORST_FIRST, InformerStatus
+from dyninformer.watching.status import WORST_FIRST, InformerStatus, are_unauthorized
 
 if TYPE_CHECKING:
     import duckdb
@@ -171,7 +172,7 @@ class DynamicSharedInformerFactory(Shown, EndedByWith):
         ``"certificates.cert-manager.io"`` ask the server at once, and for ``timeout`` seconds
         again while it is out of reach, say since it restarts. The answer, or UnreachableError,
         comes within them; with ``timeout=0`` after one look, which ends when the server has been
-        silent for 30 s.
+        silent for 30 s. Credentials that the server refuses are an UnauthorizedError at once.
 
         ``options`` are those of `ResourceOptions`: ``namespaces`` (None is the factory's, ``""``
         all), ``label_selector``, ``field_selector``, ``transform``, ``resync``,
@@ -247,10 +248,11 @@ class DynamicSharedInformerFactory(Shown, EndedByWith):
     def sync(self, timeout: float | None = None, *, patient: bool = False) -> SyncResult:
         """Start, and wait for all. CacheSyncError says why, for each that did not sync.
 
-        It does not wait for what time does not mend: no right to list and watch, a selector that
-        the server refuses, a namespace for what has none, a transform that fails. Once two tries
-        of every informer that is left have ended so, it raises. They are tried again all the
-        same; ``patient`` waits for them until the timeout, say for rights that are granted later.
+        It does not wait for what time does not mend: credentials or a selector that the server
+        refuses, no right to list and watch, a namespace for what has none, a transform that fails.
+        Once two tries of every informer that is left have ended so, it raises. They are tried
+        again all the same; ``patient`` waits for them until the timeout, say for rights that are
+        granted later. If all credentials are refused, the error is an UnauthorizedError as well.
         """
         self.start()
         return waited(self.until_synced(timeout, patient=patient))
@@ -733,8 +735,8 @@ def open_informer(
     ``options`` are those of `DynamicSharedInformerFactory.for_resource`, the rest is the factory's.
     CacheSyncError after ``timeout`` seconds says why it did not sync, or sooner if time does not
     mend it, unless ``patient`` (`DynamicSharedInformerFactory.sync`). A server that is out of
-    reach is waited for, also where a short name has to be looked up. Close it, or use it in a
-    ``with``.
+    reach is waited for, also where a short name has to be looked up; one that refuses the
+    credentials is not: UnauthorizedError. Close it, or use it in a ``with``.
 
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
@@ -925,7 +927,9 @@ def _sync_error(
         lines.append(f"  {gvr}: {reason}{tries}")
     head = f"{len(lines)} of {counted(len(result), 'cache')} did not sync in {seconds:.1f} s"
     head += ", and more time would not help (patient=True waits all the same):" if lost else ":"
-    return CacheSyncError("\n".join([head, *lines]), status)
+    late = [status.get(gvr) for gvr, synced in result.items() if not synced]
+    kind = UnauthorizedSyncError if are_unauthorized(late) else CacheSyncError
+    return kind("\n".join([head, *lines]), status)
 
 
 _factories: weakref.WeakSet[DynamicSharedInformerFactory] = weakref.WeakSet()

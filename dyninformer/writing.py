@@ -19,6 +19,7 @@ from dyninformer.errors import (
     ObjectNotFoundError,
     StaleCacheError,
     StoppedError,
+    UnauthorizedWriteError,
     UnknownResourceError,
     UnreachableError,
     WaitTimeoutError,
@@ -29,6 +30,7 @@ from dyninformer.selectors import FieldSelector, LabelSelector
 from dyninformer.threads import Deadline, Waiting
 from dyninformer.types import Key, Object
 from dyninformer.watching.failures import unanswered
+from dyninformer.watching.server_warnings import log_warnings
 
 if TYPE_CHECKING:
     from dyninformer.informer import SharedIndexInformer
@@ -46,6 +48,17 @@ _SHOWN: Final = 500  # characters of what a server says
 _PROPAGATIONS: Final = ("Background", "Foreground", "Orphan")
 _HOW: Final = "{name!r} with namespace=, or 'namespace/{name}'"
 _QUOTED: Final = re.compile(r'Invalid value: ("(?:[^"\\]|\\.)*"|\S+)')
+_GO_VALUE: Final = re.compile(r"&value\.valueUnstructured\{Value:(.*)\}")
+_UNTYPED: Final = re.compile(r"failed to create typed patch object(?: \([^)]*\))?: (.*)", re.DOTALL)
+"""A 500 that says what in an apply does not fit the schema: a line, or a line for each field."""
+_MISSING_RIGHT: Final = re.compile(
+    r' cannot .*(?:in the namespace "[^"]*"|at the cluster scope)(?:$|: RBAC: )'
+)
+"""A 403 that a right would help against. An authorizer that gives another reason says itself what
+is wrong, such as that the server is read-only."""
+_TOO_LARGE: Final = re.compile(r"too large|larger than max")
+_IDENTIFYING: Final = frozenset({"apiVersion", "kind", "metadata"})
+_PATCHED_WITH_STATUS: Final[tuple[list[str], ...]] = ([], ["status"], ["metadata"])
 _MANAGER: Final = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 
@@ -120,8 +133,14 @@ class Writes(ABC, Generic[W]):
         field_manager: str | None = None,
         wait: Wait = False,
     ) -> W:
-        """`patch` of the status subresource: ``{"status": {...}}``."""
+        """`patch` of the status subresource: ``{"status": {"phase": "Ready"}}``, or without status.
+
+        A dict that has ``status`` is merged into the object, any other one into its status. The
+        paths of a JSON patch begin with ``/status``. A patch that cannot change the status is a
+        ValueError, since the server would ignore it.
+        """
         key = self._key_of(name, namespace)
+        patch = _of_status(patch)
         asked = patching(key, patch, field_manager=field_manager, subresource="status", wait=wait)
         return self._write(asked)
 
@@ -200,6 +219,27 @@ def patching(
         subresource,
         _patience(wait),
     )
+
+
+def _of_status(patch: Patch) -> Patch:
+    """The patch of an object that is meant by a patch of its status."""
+    if not isinstance(patch, Mapping):
+        for each in patch if isinstance(patch, list | tuple) else ():
+            path = each.get("path") if isinstance(each, Mapping) else None
+            outside = isinstance(path, str) and path.split("/")[1:2] not in _PATCHED_WITH_STATUS
+            if outside and each.get("op") != "test":
+                raise ValueError(
+                    f"the path {path!r} is outside of /status: give one such as '/status/phase'"
+                )
+        return patch
+    if "status" in patch or set(patch) <= _IDENTIFYING:
+        return patch
+    if "spec" in patch or _IDENTIFYING & set(patch):
+        raise ValueError(
+            f"the patch has {', '.join(map(str, patch))} and no status: give "
+            "{'status': {...}}, or the fields of the status alone"
+        )
+    return {"status": patch}
 
 
 def applying(
@@ -288,6 +328,7 @@ def send(informer: SharedIndexInformer, write: Write) -> Object:
     """Make a write, and give what the server answered."""
     source = informer.runtime.source
     client: Any = source.writes_client
+    request = f"{write.verb} {_subject(informer, write)}"
     try:
         answer = client.request(
             write.method,
@@ -301,8 +342,10 @@ def send(informer: SharedIndexInformer, write: Write) -> Object:
     except DynInformerError:
         raise
     except Exception as error:  # noqa: BLE001 - the official client has no root of its errors
+        log_warnings(request, getattr(error, "headers", None) or {})
         failed = _failed(informer, write, error)
     else:
+        log_warnings(request, answer.headers)
         found: Object = json.loads(answer.data)
         return found
     raise failed  # without the official client's error: it has the request's headers
@@ -438,27 +481,30 @@ def refused(gvr: GroupVersionResource, write: Write, code: int, status: Object) 
     said = _said(gvr, str(status.get("message") or f"HTTP {code}"))
     head = f"cannot {write.verb} {gvr} {write.key!r}"
     if code == 401:
-        return WriteError(f"{head}: the credentials were refused. Renew them", code, status)
+        return UnauthorizedWriteError(
+            f"{head}: the credentials were refused (401: {said}). Renew them", code, status
+        )
     if code == 403:
         who = said.split(" is forbidden: ", 1)[-1]
         verbs = "patch, and create for what is new," if write.verb == "apply" else write.verb
         resource = f"{gvr.resource}/{write.subresource}" if write.subresource else gvr.resource
-        advice = f"Give it {verbs} on {resource}" if " cannot " in who else ""
+        advice = f"Give it {verbs} on {resource}" if _MISSING_RIGHT.search(who) else ""
         return ForbiddenError(f"{head}: forbidden ({who}). {advice}".rstrip(), code, status)
     if code == 404:
         return _not_found(gvr, write, head, status)
     if code == 409:
         return _conflict(head, code, status, said)
-    if code in (400, 422):
-        causes = tuple(
-            (str(each.get("field") or ""), _said(gvr, str(each.get("message") or "")))
-            for each in _causes(status)
-        )
+    untyped = _UNTYPED.search(str(status.get("message"))) if code == 500 else None
+    if code in (400, 422) or untyped:
+        found = _of_schema(untyped[1]) if untyped else _of_fields(status)
+        causes = tuple((field, _said(gvr, text)) for field, text in found)
         told = "; ".join(f"{field}: {text}" for field, text in causes) or said
         return InvalidError(
             f"{head}: the server refuses it as invalid. {told}", code, status, causes
         )
     advice = "Try again later" if code == 429 or code >= 500 else ""
+    if _TOO_LARGE.search(said):
+        advice = "Make the object smaller"
     return WriteError(
         f"{head}: the server answered {code} ({said}). {advice}".rstrip(), code, status
     )
@@ -500,10 +546,32 @@ def _causes(status: Object) -> list[Object]:
     return [each for each in causes or () if isinstance(each, dict)]
 
 
+def _of_fields(status: Object) -> list[tuple[str, str]]:
+    """The fields that a Status names, and what is wrong with each."""
+    return [
+        (str(each.get("field") or ""), str(each.get("message") or "")) for each in _causes(status)
+    ]
+
+
+def _of_schema(complaints: str) -> list[tuple[str, str]]:
+    r"""The fields that an apply's complaint names, and what is wrong with each.
+
+    >>> _of_schema("errors:\n  .spec.a: not declared\n  .spec.b: expected string")
+    [('spec.a', 'not declared'), ('spec.b', 'expected string')]
+    """
+    found = []
+    for line in complaints.removeprefix("errors:\n").splitlines():
+        field, _, text = line.strip().partition(": ")
+        found.append((field.removeprefix("."), text))
+    return found
+
+
 def _said(gvr: GroupVersionResource, text: str) -> str:
     """What the server says, to be shown; without what may be a secret."""
     if of_secrets(gvr):
         text = _QUOTED.sub("Invalid value: (not shown)", text)
+        text = _GO_VALUE.sub("another type", text)
+    text = _GO_VALUE.sub(r"\1", text)
     return " ".join(text.split())[:_SHOWN]
 
 

@@ -24,7 +24,7 @@ from dyninformer.cli.global_flags import GlobalFlags, parameters
 from dyninformer.cli.terminal import canvas, say
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.display.text import visible
-from dyninformer.errors import UnreachableError
+from dyninformer.errors import UnauthorizedError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import ListKeys
 from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
@@ -212,14 +212,14 @@ class Server:
         """What tells elements of lists apart, as far as its CRD can be read now."""
         try:
             return self.discovery.list_keys(gvr)
-        except UnreachableError:
+        except (UnreachableError, UnauthorizedError):
             return {}
 
     def defaults(self, gvr: GroupVersionResource) -> Mapping[str, Any]:
         """What the server fills in, as far as its CRD can be read now."""
         try:
             return self.discovery.defaults(gvr)
-        except UnreachableError:
+        except (UnreachableError, UnauthorizedError):
             return {}
 
     def namespaces_of(self, resource: ResolvedResource) -> list[str]:

@@ -210,7 +210,7 @@ class GlobalFlags:
 
         if (self.as_groups or self.as_uid) and not self.as_user:
             raise CommandError("--as-group and --as-uid are for --as USER", code=WRONG_USAGE)
-        _show_requests(self.verbosity)
+        _set_up_log(self.verbosity)
         return Overrides(
             cluster=self.cluster or "",
             user=self.user or "",
@@ -255,9 +255,13 @@ def spellings() -> dict[str, bool]:
     return found
 
 
-def _show_requests(verbosity: int) -> None:
-    """Have requests told on stderr, and nothing else of the log: a command says what is wrong."""
+def _set_up_log(verbosity: int) -> None:
+    """Print requests and the server's warnings on stderr, and nothing else of the log.
+
+    A command reports everything else itself.
+    """
     logging.getLogger("dyninformer").addHandler(logging.NullHandler())
+    logging.getLogger("dyninformer.server_warnings").handlers = [_WarningsOnStderr()]
     requests = logging.getLogger("dyninformer.requests")
     shown = verbosity >= _REQUESTS_FROM
     requests.setLevel(logging.DEBUG if shown else logging.NOTSET)
@@ -275,3 +279,11 @@ class _OnStderr(logging.Handler):
         when = logging.Formatter("%(asctime)s", "%H:%M:%S").formatTime(record, "%H:%M:%S")
         text = f"{when}.{int(record.msecs):03d} {record.getMessage()}"
         typer.echo(visible_lines(text), err=True)
+
+
+class _WarningsOnStderr(logging.Handler):
+    """A warning of the server, as kubectl prints it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it."""
+        typer.echo(f"Warning: {visible_lines(vars(record)['warning'])}", err=True)

@@ -25,7 +25,7 @@ from dyninformer.cli.where import Filter, where_filter
 from dyninformer.delivery.events import Event
 from dyninformer.discovery import Discovery
 from dyninformer.display.text import visible
-from dyninformer.errors import DynInformerError, UnreachableError
+from dyninformer.errors import DynInformerError, UnauthorizedError, UnreachableError
 from dyninformer.moments.recorded import (
     ColumnDefinition,
     RecordingLine,
@@ -186,7 +186,7 @@ def _described(
         )
     try:
         columns = discovery.columns(gvr)
-    except UnreachableError:
+    except (UnreachableError, UnauthorizedError):
         columns = ()
     return ResourceDefinition(
         str(gvr),

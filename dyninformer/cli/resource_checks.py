@@ -20,6 +20,7 @@ from dyninformer.errors import (
     AmbiguousResourceError,
     DynInformerError,
     StaleCacheError,
+    UnauthorizedError,
     UnknownResourceError,
     UnreachableError,
 )
@@ -91,7 +92,7 @@ def broken_groups(discovery: Discovery) -> Iterator[Finding]:
     """API groups that do not answer: kubectl and others stumble over them, too."""
     try:
         problems = discovery.problems()
-    except UnreachableError as error:
+    except (UnreachableError, UnauthorizedError) as error:
         yield failed_by("discovery", error)
         return
     for name, problem in problems.items():
@@ -122,7 +123,7 @@ class ResourceChecks:
             yield fail("resource", str(error), fix)
             yield from self._unserved(spelling)
             return
-        except UnreachableError as error:
+        except (UnreachableError, UnauthorizedError) as error:
             yield failed_by("resource", error)
             return
         gvr = resource.gvr

@@ -11,6 +11,7 @@ from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.delivery.queue import Step
 from dyninformer.errors import EventTypeWarning
+from dyninformer.pickling import NotPickled
 from dyninformer.printable import printable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
@@ -72,7 +73,7 @@ def _warn_of_other_words(other: object) -> None:
         )
 
 
-class Event(Shown):
+class Event(NotPickled, Shown):
     """One change, frozen. Two events are equal only if they are the same.
 
     ``object`` and ``old`` are decoded when they are first asked for, and belong to the handler:
@@ -87,6 +88,7 @@ class Event(Shown):
     """
 
     __slots__ = ("_cluster", "_codec", "_gvr", "_now", "_object", "_old", "_step", "_type", "_was")
+    send_instead = "event.object, which is a dict,"
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from dyninformer.discovery import documents
 from dyninformer.discovery.resources import ServedVersion
-from dyninformer.errors import UnreachableError
+from dyninformer.errors import UnauthorizedError, UnreachableError
 from dyninformer.threads import spawn
 from dyninformer.watching.requests import DocumentSource, JsonReply, short
 
@@ -36,7 +36,7 @@ class _Answer:
 class RefusedError(UnreachableError):
     """The server answers, and will go on answering so: no right, or no API server. Not for import.
 
-    Users catch the `UnreachableError` that it is.
+    Users catch the `UnreachableError` that it is. Refused credentials are an `UnauthorizedError`.
     """
 
 
@@ -67,9 +67,7 @@ class DiscoveryClient:
         if reply.status == 304 and remembered is not None:
             return remembered.served
         if reply.status != 200:
-            again = reply.status == 429 or reply.status >= 500
-            kind = UnreachableError if again else RefusedError
-            raise kind(refusal(self._source.host, root, reply))
+            raise refusal_error(self._source.host, root, reply)
         try:
             if not documents.is_aggregated(reply.body):
                 self._remembered.pop(root, None)
@@ -138,7 +136,18 @@ def get(
     return reply
 
 
-def refusal(host: str, path: str, reply: JsonReply) -> str:
+def refusal_error(
+    host: str, path: str, reply: JsonReply, head: str = ""
+) -> UnreachableError | UnauthorizedError:
+    """What to raise for an answer other than 200; ``head`` goes before the reason."""
+    text = head + _refusal(host, path, reply)
+    if reply.status == 401:
+        return UnauthorizedError(text)
+    passes = reply.status == 429 or reply.status >= 500
+    return UnreachableError(text) if passes else RefusedError(text)
+
+
+def _refusal(host: str, path: str, reply: JsonReply) -> str:
     """Why an answer other than 200 came, and what can be done."""
     said = _message(reply)
     because = f": {said}" if said else ""

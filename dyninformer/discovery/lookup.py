@@ -16,9 +16,14 @@ from cachetools import TLRUCache
 from dyninformer.checked import checked
 from dyninformer.discovery.catalog import Catalog, carried_over
 from dyninformer.discovery.declared import Declared, Defaults, declared
-from dyninformer.discovery.discovery_client import DiscoveryClient, get, refusal
+from dyninformer.discovery.discovery_client import DiscoveryClient, get, refusal_error
 from dyninformer.discovery.resources import PrinterColumns, ResolvedResource
-from dyninformer.errors import DynInformerError, UnknownResourceError, UnreachableError
+from dyninformer.errors import (
+    DynInformerError,
+    UnauthorizedError,
+    UnknownResourceError,
+    UnreachableError,
+)
 from dyninformer.resource import GroupVersionResource, checked_spelling
 from dyninformer.threads import Deadline, ReentrantLock, in_forked_child, spawn
 from dyninformer.types import ListKeys, Object
@@ -95,7 +100,7 @@ class Discovery:
         ``certificates.v1.cert-manager.io``, ``cert-manager.io/v1/certificates``, ``pods.v1``.
         `UnknownResourceError` says what is close, `AmbiguousResourceError` names the groups,
         `UnreachableError` says why the server could not be asked, or that it has not answered
-        within ``timeout`` seconds.
+        within ``timeout`` seconds, `UnauthorizedError` that it refuses the credentials.
         """
         checked_spelling(text)
         deadline = Deadline(self._patience if timeout is None else timeout)
@@ -104,7 +109,7 @@ class Discovery:
             if found is None:
                 catalog = self._catalog(MISS_KEPT, deadline)
                 found = catalog.find(text)
-        except UnreachableError as error:
+        except (UnreachableError, UnauthorizedError) as error:
             raise type(error)(f"cannot look up {text!r}: {error}") from error
         if found is None:
             raise UnknownResourceError(catalog.miss(text))
@@ -148,28 +153,28 @@ class Discovery:
     def columns(self, gvr: GroupVersionResource) -> PrinterColumns:
         """The printer columns that its CRD declares; none if this user may not read the CRD.
 
-        `UnreachableError` if the server could not be asked.
+        `UnreachableError` or `UnauthorizedError` if the server could not be asked.
         """
         return self._of_crd(gvr).columns
 
     def list_keys(self, gvr: GroupVersionResource) -> ListKeys:
         """The keys of lists that its CRD declares (``x-kubernetes-list-map-keys``), by path.
 
-        `Event.changes` takes them. Empty, and UnreachableError, as `columns`.
+        `Event.changes` takes them. Empty, and errors, as `columns`.
         """
         return self._of_crd(gvr).list_keys
 
     def defaults(self, gvr: GroupVersionResource) -> Defaults:
         """What the server fills in where an object has nothing, as its CRD declares, by path.
 
-        Empty, and UnreachableError, as `columns`.
+        Empty, and errors, as `columns`.
         """
         return self._of_crd(gvr).defaults
 
     def schema(self, gvr: GroupVersionResource) -> Object:
         """The ``openAPIV3Schema`` of its version, as its CRD declares it.
 
-        Empty, and UnreachableError, as `columns`.
+        Empty, and errors, as `columns`.
         """
         schema = self._of_crd(gvr).schema
         return cast(Object, msgspec.json.decode(schema)) if schema else {}
@@ -200,7 +205,7 @@ class Discovery:
     def _all(self) -> Catalog:
         try:
             return self._catalog(KEPT)
-        except UnreachableError as error:
+        except (UnreachableError, UnauthorizedError) as error:
             raise type(error)(f"cannot tell what the server serves: {error}") from error
 
     def _within(self, seconds: float | None, work: Callable[[], V]) -> V:
@@ -261,9 +266,8 @@ class Discovery:
         elif reply.status in _NO_CRD:
             found = Declared()
         else:
-            raise UnreachableError(
-                f"cannot tell the columns of {gvr}: {refusal(self._source.host, path, reply)}"
-            )
+            head = f"cannot tell the columns of {gvr}: "
+            raise refusal_error(self._source.host, path, reply, head)
         with self._lock:
             if epoch == self._epoch:
                 self._declared[gvr] = found

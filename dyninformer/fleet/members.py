@@ -9,7 +9,12 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from dyninformer.discovery import RefusedError
-from dyninformer.errors import DynInformerError, StoppedError, UnknownResourceError
+from dyninformer.errors import (
+    DynInformerError,
+    StoppedError,
+    UnauthorizedError,
+    UnknownResourceError,
+)
 from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 from dyninformer.fleet.informer import Asked, FleetRuntime
 from dyninformer.fleet.status import ClusterStatuses
@@ -184,9 +189,11 @@ class Member:
             state, trouble = InformerState.ABSENT, InformerTrouble.NOT_FOUND
         else:
             state, trouble = InformerState.BACKING_OFF, InformerTrouble.UNREACHABLE
-        lasting = tries if isinstance(error, RefusedError) else 0
+        lasting = 0
         if isinstance(error, RefusedError):
-            trouble = InformerTrouble.FORBIDDEN
+            trouble, lasting = InformerTrouble.FORBIDDEN, tries
+        elif isinstance(error, UnauthorizedError):  # by two requests, with other credentials
+            trouble, lasting = InformerTrouble.UNAUTHORIZED, tries + 1
         return InformerStatus(
             state=state, reason=str(error), trouble=trouble, attempts=tries, lasting=lasting
         )

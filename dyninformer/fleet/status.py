@@ -8,12 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from dyninformer.checked import wrong
-from dyninformer.errors import CacheSyncError
+from dyninformer.errors import CacheSyncError, UnauthorizedSyncError
 from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import ShownCollection
 from dyninformer.types import Names
-from dyninformer.watching.status import WORST_FIRST, InformerState, InformerStatus
+from dyninformer.watching.status import (
+    WORST_FIRST,
+    InformerState,
+    InformerStatus,
+    are_unauthorized,
+)
 
 Resource: TypeAlias = GroupVersionResource | str
 """What it is in a cluster, or as it was spelled where the cluster has not said yet."""
@@ -169,17 +174,19 @@ def sync_error(
     hosts: Mapping[str, str],
 ) -> CacheSyncError:
     """What to raise after so many seconds: it names each cluster that did not sync, and why."""
-    lines = []
+    lines, late = [], []
     for cluster in result.unsynced:
         for resource, status in statuses.get(cluster, {}).items():
             if not status.synced:
+                late.append(status)
                 tries = f" ({counted(status.attempts, 'try')} failed)" if status.attempts else ""
                 why = status.reason or _without_reason(status, hosts.get(cluster, ""))
                 lines.append(f"  {cluster}: {resource}: {why}{tries}")
     number = len(result.unsynced)
     head = f"{number} of {counted(len(result), 'cluster')} did not sync in {seconds:.1f} s"
     head += ", and more time would not help (patient=True waits all the same):" if lost else ":"
-    return CacheSyncError("\n".join([head, *lines]), statuses)
+    kind = UnauthorizedSyncError if are_unauthorized(late) else CacheSyncError
+    return kind("\n".join([head, *lines]), statuses)
 
 
 def _without_reason(status: InformerStatus, host: str) -> str:

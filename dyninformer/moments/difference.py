@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.moments.version import OfObject
+from dyninformer.pickling import NotPickled
 from dyninformer.printable import counted, printable
 from dyninformer.resource import GroupVersionResource, of_secrets
 from dyninformer.shown import Shown
@@ -51,6 +52,7 @@ class ObjectDifference(OfObject):
     """
 
     __slots__ = ("_declared", "_gvr", "_key", "_new", "_now", "_old", "_was")
+    send_instead = "the object's .old and .new, which are dicts,"
 
     def __init__(
         self,
@@ -115,7 +117,7 @@ class ObjectDifference(OfObject):
         return f"<ObjectDifference {self.type} {printable(self._key)}>"
 
 
-class Difference(Shown):
+class Difference(NotPickled, Shown):
     """What differs between two snapshots of one collection. Frozen; false if nothing does.
 
     ``str()`` of it is a summary, iterating gives all `ObjectDifference` objects.
@@ -132,6 +134,8 @@ class Difference(Shown):
     1 ['default'] [{'type': 'CHANGED', 'namespace': '', 'name': 'default',
                     'path': '.metadata.labels.a', 'old': None, 'new': 'b'}]
     """
+
+    send_instead = "difference.rows(), which are dicts,"
 
     def __init__(self, before: Snapshot, after: Snapshot, was: View, now: View) -> None:
         self.before = before

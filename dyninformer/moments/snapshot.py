@@ -14,6 +14,7 @@ from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.moments import saved
 from dyninformer.moments.difference import Difference
 from dyninformer.options import ALL_NAMESPACES, IndexFunction, checked_indexers
+from dyninformer.pickling import NotPickled
 from dyninformer.printable import counted, printable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.frozen import FrozenStore
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _LARGEST: Final = 2 << 30
 
 
-class Snapshot(GenericLister):
+class Snapshot(NotPickled, GenericLister):
     """The objects of one collection as they were at one moment. It never changes.
 
     It has all the reads of a `GenericLister`, by index too, and shares what the cache holds: it
@@ -43,6 +44,8 @@ class Snapshot(GenericLister):
     ...     print(changed.key, changed.changes())
     default [Change(path='.metadata.labels.a', old=None, new='b')]
     """
+
+    send_instead = "the path of a file that snapshot.save(path) wrote"
 
     def __init__(
         self,

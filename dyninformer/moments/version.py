@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from dyninformer.checked import checked_texts
 from dyninformer.delivery.changes import Differences, differences
 from dyninformer.delivery.events import EventType
+from dyninformer.pickling import NotPickled
 from dyninformer.printable import printable
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown, ShownCollection
@@ -26,7 +27,7 @@ class Told(NamedTuple):
     final_state_unknown: bool = False
 
 
-class OfObject(Shown):
+class OfObject(NotPickled, Shown):
     """What is told of one object: it says of which."""
 
     __slots__ = ()
@@ -66,6 +67,7 @@ class Version(OfObject):
     """
 
     __slots__ = ("_before", "_codec", "_entry", "_gvr", "_key", "_object", "_told")
+    send_instead = "version.object, which is a dict,"
 
     def __init__(
         self,

@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 
 from dyninformer.checked import checked, checked_flag
 from dyninformer.discovery import Discovery, ResolvedResource
-from dyninformer.discovery.discovery_client import get, refusal
-from dyninformer.errors import ForbiddenError, NotKeptError, UnreachableError
+from dyninformer.discovery.discovery_client import get, refusal_error
+from dyninformer.errors import ForbiddenError, NotKeptError
 from dyninformer.informer import SharedIndexInformer
 from dyninformer.options import ALL_NAMESPACES
 from dyninformer.relations.search import Search
@@ -214,7 +214,7 @@ class _Asker:
         if reply.status == 403:
             status = reply.body if isinstance(reply.body, dict) else {}
             raise ForbiddenError(f"cannot {what}: forbidden ({said})", 403, status)
-        raise UnreachableError(f"cannot {what}: {refusal(self._source.host, what, reply)}")
+        raise refusal_error(self._source.host, what, reply, f"cannot {what}: ")
 
 
 def _node(obj: object) -> TreeNode:

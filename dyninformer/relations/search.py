@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, Self, TypeAlias, TypeVar
 
 from dyninformer.discovery import Discovery, ResolvedResource
-from dyninformer.errors import DynInformerError, StoppedError, UnreachableError
+from dyninformer.errors import (
+    DynInformerError,
+    StoppedError,
+    UnauthorizedError,
+    UnreachableError,
+)
 from dyninformer.relations.tree import Reference, TreeNode, unknown
 from dyninformer.types import Object, Objects
 
@@ -44,7 +49,7 @@ class Search:
     """Resources by the reason."""
     homes: dict[str, ResolvedResource] = field(default_factory=dict)
     """By the uid of an object, where it was found."""
-    away: UnreachableError | StoppedError | None = None
+    away: UnreachableError | UnauthorizedError | StoppedError | None = None
     """Why something could not be asked at all, if so: that says nothing of what is there."""
 
     def __post_init__(self) -> None:
@@ -140,7 +145,7 @@ class Search:
             return None
 
     def _failed(self, error: DynInformerError) -> None:
-        if isinstance(error, UnreachableError | StoppedError):
+        if isinstance(error, UnreachableError | UnauthorizedError | StoppedError):
             self.away = error
 
     def _whole(self, node: TreeNode) -> Object | None:

@@ -282,7 +282,8 @@ def _refused(memory: Memory, refusal: Refused, verb: str, now: float, random: Ra
     if refusal.status.code == 404:
         return _not_found(memory, now)
     if refusal.status.code == 401 and not memory.health.unauthorized:
-        health = replace(memory.health, unauthorized=True)
+        # It counts (S3): if the credentials that are read now are refused, too, time does not help.
+        health = replace(memory.health, unauthorized=True, lasting=memory.health.lasting + 1)
         return _proceed(replace(memory, health=health), now, random)
     reason = reasons.refused(memory.scope, verb, refusal.status)
     return _back_off(memory, reason, now, random, retry_after=refusal.retry_after)
@@ -292,7 +293,7 @@ def _answers(memory: Memory) -> Memory:
     """The server answers: the credentials are good."""
     if not memory.health.unauthorized:
         return memory
-    return replace(memory, health=replace(memory.health, unauthorized=False))
+    return replace(memory, health=replace(memory.health, unauthorized=False, lasting=0))
 
 
 # -- A whole state, however it was read --------------------------------------------------------

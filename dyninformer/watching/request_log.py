@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from dyninformer.watching.requests import without_password
+from dyninformer.watching.server_warnings import log_warnings
 
 REQUESTS: Final = "dyninformer.requests"
 HEADERS: Final = f"{REQUESTS}.headers"
@@ -38,7 +39,8 @@ class RequestReport:
         self._method, self._url = method, url
 
     def answered(self, status: int, reason: str | None, headers: Mapping[str, str]) -> None:
-        """The head of an answer has come."""
+        """Log the head of an answer, and its warnings even if requests are not logged."""
+        log_warnings(self._what().partition("?")[0], headers)
         self.over(f"{status} {reason or ''}".strip())
         self.headers("response", headers, _answered)
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Final, Protocol
 
-from dyninformer.errors import DynInformerError, UnreachableError
+from dyninformer.errors import DynInformerError, UnauthorizedError, UnreachableError
 from dyninformer.metrics.told import NO_METRICS, Metrics, observe, observes
 from dyninformer.store.decide import Delta
 from dyninformer.store.memory import FREED, give_back_memory
@@ -73,7 +73,7 @@ from dyninformer.watching.states import (
     WatchFrom,
     Watching,
 )
-from dyninformer.watching.status import InformerState, InformerStatus
+from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
 
 _logger = logging.getLogger(__name__)
 _AUDIT: Final = "audit"  # the cause of a list, where too many are suspected to be asked for singly
@@ -516,7 +516,9 @@ class Session:
             return
         _logger.log(logging.WARNING if report.news else logging.DEBUG, "%s", report.reason)
         self._metrics.count("errors", self.scope.gvr, trouble=report.trouble.value)
-        kind = UnreachableError if report.unreachable else DynInformerError
+        kind: type[DynInformerError] = UnreachableError if report.unreachable else DynInformerError
+        if report.trouble is InformerTrouble.UNAUTHORIZED:
+            kind = UnauthorizedError
         try:
             self._on_failure(kind(report.reason))
         except BaseException:

@@ -512,7 +512,7 @@ class Health:
     attempts: int = 0
     """Tries that failed since the last success."""
     lasting: int = 0
-    """How many of those, the last ones in a row, failed for what time alone hardly mends."""
+    """`InformerStatus.lasting`."""
     unauthorized: bool = False
     """The credentials were refused, and no answer was good since: each try reads them anew."""
     refused: bool = False
@@ -533,7 +533,8 @@ class Health:
     def fail(self, reason: Reason) -> Health:
         """One failure more."""
         # While the credentials are refused, a 403 may be for nobody, and not for this user.
-        lasts = reason.trouble.lasts and not self.unauthorized
+        of_user = not self.unauthorized or reason.trouble is InformerTrouble.UNAUTHORIZED
+        lasts = reason.trouble.lasts and of_user
         return replace(
             self,
             backoff=self.backoff.failed(),

@@ -76,6 +76,7 @@ class InformerTrouble(StrEnum):
 
 _LASTING = frozenset(
     {
+        InformerTrouble.UNAUTHORIZED,
         InformerTrouble.FORBIDDEN,
         InformerTrouble.CLUSTER_SCOPED,
         InformerTrouble.BAD_REQUEST,
@@ -151,8 +152,9 @@ class InformerStatus(Shown):
     attempts: int = 0
     """Tries that failed since the last success."""
     lasting: int = 0
-    """How many of those, the last ones in a row, failed for what time alone hardly mends
-    (`InformerTrouble.lasts`). ``sync()`` gives up at two."""
+    """How many tries in a row, up to the last one, failed for a reason that time alone hardly
+    changes (`InformerTrouble.lasts`). ``sync()`` gives up at two. Credentials that are refused are
+    read again at once: that is two tries, of which ``attempts`` counts one."""
     since: datetime | None = None
     """When this state began."""
     last_contact: datetime | None = None
@@ -191,6 +193,12 @@ class InformerStatus(Shown):
         if self.state is InformerState.WAITING:
             return "not started" if self.since is None else "starting"
         return "starting" if self.state is InformerState.LISTING else "not synced"
+
+
+def are_unauthorized(statuses: Iterable[InformerStatus | None]) -> bool:
+    """Whether each of these informers, and there is one, has its credentials refused."""
+    troubles = {each and each.trouble for each in statuses}
+    return troubles == {InformerTrouble.UNAUTHORIZED}
 
 
 _MOST_REASONS = 5  # of a thousand namespaces that have trouble, mostly the same

@@ -16,6 +16,7 @@ from dyninformer import (
     OptionsConflictError,
     SharedIndexInformer,
     StoppedError,
+    UnauthorizedError,
     UnknownResourceError,
     aio,
 )
@@ -97,6 +98,23 @@ def test_what_cannot_be_opened_says_why_and_leaves_nothing(server: ApiServer, ru
         with pytest.raises(CacheSyncError, match="forbidden"):
             async with aio.open_informer(MAPS, client=server.client(), timeout=PATIENCE):
                 pass
+
+    try:
+        run(main)
+    finally:
+        server.faults.clear()
+
+
+@pytest.mark.parametrize("resource", ["cm", "v1/configmaps"])
+def test_refused_credentials_are_an_error_at_once(
+    server: ApiServer, run: Run, resource: str
+) -> None:
+    """As in a thread."""
+    server.faults.add(HttpStatus(401))
+
+    async def main() -> None:
+        with pytest.raises(UnauthorizedError):
+            await aio.open_informer(resource, client=server.client(), timeout=600)
 
     try:
         run(main)

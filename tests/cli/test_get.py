@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,8 @@ from dyninformer.testing.faults import BlackHole, Fault, HttpStatus, SlowDrip
 from tests.cli.conftest import CRDS, Either, Run
 from tests.cli.terminal import running
 from tests.conformance.shapes import crd, of_object
+
+_numbers = itertools.count()
 
 
 def cells(output: str) -> list[list[str]]:
@@ -572,3 +575,21 @@ def test_a_short_name_is_looked_up_in_the_time_that_was_given(
         result = CliRunner().invoke(app, [*given, *more])
     assert result.exit_code == 3
     assert re.search(r"(said nothing for|has not answered within) 0\.[23] s\.", result.stderr)
+
+
+@pytest.mark.parametrize("words", ["get", "count", "watch --timeout 1"])
+def test_warnings_of_the_server_are_printed_to_stderr(
+    own: ApiServer, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    """Each text once, as kubectl prints it, however many requests are answered with it."""
+    command, *options = words.split()
+    plural = f"olds{next(_numbers)}"  # the text is one that this process has not printed yet
+    shape = crd("old.io", plural, "Old", of_object())
+    warning = {"deprecated": True, "deprecationWarning": f"{plural} are old"}
+    shape["spec"]["versions"][0] |= warning
+    own.install(shape)
+    monkeypatch.setenv("KUBECONFIG", str(own.kubeconfig()))
+    result = CliRunner().invoke(app, [command, f"{plural}.old.io", "-A", *options])
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines().count(f"Warning: {plural} are old") == 1
+    assert "Warning" not in result.stdout

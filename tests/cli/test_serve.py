@@ -9,14 +9,14 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from kubernetes.dynamic.exceptions import ForbiddenError
 
-from dyninformer import DynamicSharedInformerFactory
+from dyninformer import DynamicSharedInformerFactory, errors
 from dyninformer.cli.serve import Manifest, files, inferred_resources, manifests
 from dyninformer.cli.terminal import Shutdown
 from dyninformer.testing.control_plane import find_assets
@@ -156,6 +156,24 @@ def test_nobody_can_write(factory: DynamicSharedInformerFactory) -> None:
         api.delete(name="p", namespace="prod")
     with pytest.raises(ForbiddenError, match="read-only"):
         api.create(body=body, namespace="prod")
+
+
+def test_a_write_of_an_informer_says_that_the_server_is_read_only(
+    factory: DynamicSharedInformerFactory,
+) -> None:
+    """No right could be given, so the error does not ask for one."""
+    certificates = factory.for_resource("cert")
+    wanted = {"kind": "Certificate", "metadata": {"name": "shop", "namespace": "prod"}}
+    writes: list[Callable[[], object]] = [
+        lambda: certificates.patch("shop", "prod", {"spec": {"duration": "24h"}}),
+        lambda: certificates.patch_status("shop", "prod", {"phase": "x"}),
+        lambda: certificates.apply(wanted),
+        lambda: certificates.delete("shop", "prod"),
+    ]
+    for write in writes:
+        with pytest.raises(errors.ForbiddenError, match="this server is read-only") as caught:
+            write()
+        assert "Give" not in str(caught.value)
 
 
 def test_what_is_passed_over_is_named(served: Served, folder: Path) -> None:

@@ -98,6 +98,25 @@ def test_a_manager_owns_what_it_said_and_no_default(api: Wire, namespace: str) -
     assert _owned(answer.json) == {"f:metadata": said}
 
 
+@pytest.mark.parametrize(
+    ("plural", "obj", "complaint"),
+    [
+        ("configmaps", {**_config_map(), "dta": {"a": "b"}}, "/v1, Kind=ConfigMap): .dta"),
+        ("secrets", _secret(hush=1), "/v1, Kind=Secret): .hush"),
+    ],
+)
+def test_an_apply_of_a_built_in_object_with_an_unknown_field_is_refused(
+    api: Wire, namespace: str, plural: str, obj: Object, complaint: str
+) -> None:
+    """As one of a custom resource, and unlike any other write, which drops the field."""
+    name = obj["metadata"]["name"]
+    answer = _apply(api, f"/api/v1/namespaces/{namespace}/{plural}/{name}", obj)
+    assert (answer.status, answer.json["message"]) == (
+        500,
+        f"failed to create typed patch object (/{name}; {complaint}: field not declared in schema",
+    )
+
+
 def test_text_that_is_applied_to_a_secret_is_among_its_data(api: Wire, namespace: str) -> None:
     """Its manager owns it as it was written; a dry run shows it, too."""
     path = f"/api/v1/namespaces/{namespace}/secrets/s"

@@ -241,3 +241,37 @@ def test_a_crd_that_cannot_be_is_refused(api: Wire, shape: Object, field: str) -
     answer = api.post(CRDS, shape)
     assert (answer.status, answer.json["reason"]) == (422, "Invalid")
     assert field in {cause["field"] for cause in answer.json["details"]["causes"]}
+
+
+def test_every_answer_of_a_deprecated_version_has_a_warning(
+    api: Wire, install: Install, shape: Object, namespace: str
+) -> None:
+    """The version's own text, or one that names the newest served version to use instead."""
+    served = shape["spec"]["versions"][0]
+    old = {**served, "storage": False, "deprecated": True}
+    versions = [
+        served,
+        {**served, "name": "v2", "storage": False},
+        {**served, "name": "v3", "storage": False, "served": False},
+        {**old, "name": "v1beta1"},
+        {**old, "name": "v1alpha1", "deprecationWarning": 'it is "old"'},
+        {**old, "name": "v9"},
+    ]
+    install({**shape, "spec": {**shape["spec"], "versions": versions}})
+    group = shape["spec"]["group"]
+
+    def warnings(path: str, method: str = "GET", body: object = None) -> list[str]:
+        answer = api.send(method, f"/apis/{group}/{path}", body)
+        return answer.headers.getlist("Warning")  # type: ignore[attr-defined, no-any-return]
+
+    told = f'299 - "{group}/v1beta1 Gadget is deprecated; use {group}/v2 Gadget"'
+    gadgets = f"v1beta1/namespaces/{namespace}/gadgets"
+    body = {"apiVersion": f"{group}/v1beta1", "kind": "Gadget", "metadata": {"name": "a"}}
+    assert warnings(gadgets, "POST", body) == [told]
+    assert warnings(f"{gadgets}/a") == warnings(f"{gadgets}/none") == [told]
+    assert warnings("v1beta1/gadgets") == [told]
+    assert warnings("v1beta1/gadgets?watch=1&timeoutSeconds=1") == [told]
+    assert warnings(f"{gadgets}/a", "DELETE") == [told]
+    assert warnings("v1alpha1/gadgets") == [r'299 - "it is \"old\""']
+    assert warnings("v9/gadgets") == [f'299 - "{group}/v9 Gadget is deprecated"']
+    assert warnings("v1/gadgets") == warnings("v2/gadgets") == []

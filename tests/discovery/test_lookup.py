@@ -14,6 +14,7 @@ from dyninformer.discovery.lookup import KEPT, MISS_KEPT, SingleFlight
 from dyninformer.errors import (
     AmbiguousResourceError,
     StoppedError,
+    UnauthorizedError,
     UnknownResourceError,
     UnreachableError,
 )
@@ -318,13 +319,23 @@ def test_no_server_is_said_with_its_address() -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "said"),
+    ("token", "error", "said"),
     [
-        ("nobody's", "refuses the credentials (401: Unauthorized). Renew them"),
-        (None, 'forbidden at {url} (User "stranger" cannot get path "/api"). Give the user'),
+        (
+            "nobody's",
+            UnauthorizedError,
+            "refuses the credentials (401: Unauthorized). Renew them",
+        ),
+        (
+            None,
+            UnreachableError,
+            'forbidden at {url} (User "stranger" cannot get path "/api"). Give the user',
+        ),
     ],
 )
-def test_refusals_are_said_plainly(server: ApiServer, token: str | None, said: str) -> None:
+def test_refusals_are_said_plainly(
+    server: ApiServer, token: str | None, error: type[Exception], said: str
+) -> None:
     """401 and 403, with what to do."""
     if token is None:
         token = server.access.add_user("stranger")
@@ -333,11 +344,22 @@ def test_refusals_are_said_plainly(server: ApiServer, token: str | None, said: s
             path="/api",
         )
     source = Source(server.client(token=token))
-    with pytest.raises(UnreachableError) as caught:
-        discovery_of(source).resolve("cert")
+    discovery = discovery_of(source)
+    with pytest.raises(error, match="cannot look up 'cert'") as caught:
+        discovery.resolve("cert")
+    with pytest.raises(error, match="cannot tell what the server serves"):
+        discovery.resources()
     source.close()
     assert said.format(url=server.url) in str(caught.value)
     assert token not in str(caught.value)
+
+
+def test_columns_cannot_be_read_with_credentials_that_are_refused(server: ApiServer) -> None:
+    """As names cannot be looked up."""
+    source = Source(server.client(token="nobody's"))
+    with pytest.raises(UnauthorizedError, match=r"cannot tell the columns of c.*401"):
+        discovery_of(source).columns(CERTIFICATES)
+    source.close()
 
 
 def test_refused_credentials_are_read_anew_once() -> None:

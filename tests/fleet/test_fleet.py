@@ -24,6 +24,7 @@ from dyninformer import (
     JSONPathError,
     OptionsConflictError,
     StoppedError,
+    UnauthorizedError,
     UnknownClusterError,
 )
 from dyninformer.fleet.members import Member
@@ -168,6 +169,26 @@ def test_what_is_refused_for_good_is_not_waited_for(eu: ApiServer, us: ApiServer
         fleet.for_resource(MAPS)
         with pytest.raises(CacheSyncError, match="more time would not help"):
             fleet.sync(PATIENCE)
+
+
+@pytest.mark.parametrize("resource", [MAPS, "cm"], ids=["full name", "short name"])
+def test_credentials_that_every_cluster_refuses_are_an_error_at_once(
+    eu: ApiServer, us: ApiServer, resource: Any
+) -> None:
+    """If another cluster is late for another reason, the error is a CacheSyncError alone."""
+    refused = {"eu": eu.client(token="wrong"), "us": us.client(token="wrong")}
+    with Fleet(refused) as fleet:
+        fleet.for_resource(resource)
+        with pytest.raises(UnauthorizedError, match=r"(?s)eu: .*401.*us: .*401") as caught:
+            fleet.sync(timeout=600)
+        assert isinstance(caught.value, CacheSyncError)
+        assert set(caught.value.status) == {"eu", "us"}
+    us.access.add_user("nobody", token="nobody")
+    with Fleet({**refused, "us": us.client(token="nobody")}) as fleet:
+        fleet.for_resource(MAPS)
+        with pytest.raises(CacheSyncError, match=r"(?s)eu: .*401.*us: .*forbidden") as late:
+            fleet.sync(timeout=600)
+        assert not isinstance(late.value, UnauthorizedError)
 
 
 def test_fifty_clusters_of_which_five_are_black_holes() -> None:

@@ -128,7 +128,7 @@ def _protocol() -> Iterable[Bug]:
     )
     yield _PROTOCOL.bug(
         "credentials are read anew for ever after one 401",
-        "return replace(memory, health=replace(memory.health, unauthorized=False))",
+        "return replace(memory, health=replace(memory.health, unauthorized=False, lasting=0))",
         "return memory",
     )
     yield _PROTOCOL.bug(

@@ -13,6 +13,7 @@ from dyninformer import (
     ForbiddenError,
     NotKeptError,
     StoppedError,
+    UnauthorizedError,
     UnreachableError,
 )
 from dyninformer.testing import ApiServer
@@ -245,15 +246,25 @@ def test_s41_a_refusal_is_said(family: Family) -> None:
             assert factory.owned_by(family.middle, fetch=True) == []
 
 
-@pytest.mark.parametrize("fault", [Reset(), HttpStatus(503)], ids=["reset", "503"])
-def test_s41_a_server_that_is_away_is_no_empty_answer(family: Family, fault: Fault) -> None:
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Reset(), UnreachableError),
+        (HttpStatus(503), UnreachableError),
+        (HttpStatus(401), UnauthorizedError),
+    ],
+    ids=["reset", "503", "401"],
+)
+def test_s41_a_server_that_is_away_is_no_empty_answer(
+    family: Family, fault: Fault, error: type[Exception]
+) -> None:
     """Who asks it for owners and what they own is told, and does not take them for gone."""
     with DynamicSharedInformerFactory(family.server.client()) as factory:
         assert named(factory.owners(family.account, fetch=True)) == ["Secret/middle"]
         assert named(factory.owned_by(family.top, fetch=True)) == ["Secret/middle"]
         with family.server.faults.add(fault, path="/api*"):
             for ask in factory.owners, factory.owned_by, factory.tree:
-                with pytest.raises(UnreachableError):
+                with pytest.raises(error):
                     ask(family.account, fetch=True)
         with family.server.faults.add(fault, resource="secrets", verb="list"):
             assert named(factory.owned_by(family.middle, fetch=True)) == [

@@ -474,6 +474,32 @@ def test_tries_that_fail_for_what_lasts_are_counted_in_a_row() -> None:
     assert talk.memory.health.lasting == 0
 
 
+def test_credentials_that_are_refused_twice_last() -> None:
+    """The second refusal is of credentials that were just read; a good answer ends the count."""
+    talk = lister().begin()
+    talk.say(refused(401))
+    assert (talk.memory.health.lasting, talk.memory.health.attempts) == (1, 0)
+    talk.say(refused(401))
+    assert (talk.memory.health.lasting, talk.memory.health.attempts) == (2, 1)
+    talk.when_due()
+    talk.say(refused(401))
+    assert talk.memory.health.lasting == 3
+    talk.when_due()
+    talk.say(Opened())
+    talk.say(Lost("reset"))
+    assert talk.memory.health.lasting == 0
+
+
+def test_a_refusal_before_a_good_answer_is_not_counted_with_one_after_it() -> None:
+    """A token that had expired, and then a transform that fails on all objects (S3)."""
+    talk = Talk().begin()
+    talk.say(refused(401))
+    talk.say(Opened())
+    talk.say(Batch(events=events("5"), version="5", failed=1, failure="it raised"))
+    talk.say(Batch(version="9", mark=True))
+    assert talk.memory.health.lasting == 1
+
+
 def test_a_refusal_of_nobody_is_none_of_this_user() -> None:
     """While the credentials are no good, a 403 may be for a client that shows none (S3, S28)."""
     talk = Talk().begin()

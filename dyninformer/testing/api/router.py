@@ -158,10 +158,6 @@ _ON_OBJECTS = ("get", "update", "patch", "delete")
 _ON_SUBRESOURCES = ("get", "update", "patch")
 _PATCH_TYPES = (JSON, MERGE, STRATEGIC, APPLY)
 
-_DEPRECATED = {
-    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-}
-
 Handler = Callable[[Request, RequestInfo, Resource], Answer]
 
 
@@ -189,11 +185,13 @@ class ResourceRequests:
         if resource is None:
             raise nothing_there() if info.group in self._builtin_groups else page_not_found()
         (_check_builtin if resource.builtin else _check_custom)(info, resource)
-        answer = self._handlers[info.verb](request, info, resource)
-        told = _DEPRECATED.get(resource.full_name)
-        if told and isinstance(answer, Response):
-            headers = (*answer.headers, *warning_headers([told]))
-            return Response(answer.status, headers, answer.body, answer.delay)
+        warnings = (resource.deprecation,) if resource.deprecation else ()
+        with warned(warnings):
+            answer = self._handlers[info.verb](request, info, resource)
+        headers = (*warning_headers(warnings), *answer.headers)
+        if isinstance(answer, Response):
+            return replace(answer, headers=headers)
+        answer.headers = headers
         return answer
 
     def _get(self, request: Request, info: RequestInfo, resource: Resource) -> Answer:

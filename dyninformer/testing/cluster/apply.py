@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from dyninformer.testing.cluster.bodies import BodyError, check_depth, decode_yaml, type_name
+from dyninformer.testing.cluster.bodies import (
+    BodyError,
+    UnreadableError,
+    check_depth,
+    decode_yaml,
+    type_name,
+)
 from dyninformer.testing.cluster.causes import shown
-from dyninformer.testing.cluster.incoming import placed, read_object, require_name, wrong_uid
+from dyninformer.testing.cluster.incoming import (
+    placed,
+    read_object,
+    read_typed,
+    require_name,
+    wrong_uid,
+)
 from dyninformer.testing.cluster.log import Key
 from dyninformer.testing.cluster.managed_fields import (
     Fields,
@@ -47,7 +60,8 @@ def apply_request(  # noqa: PLR0917  what, where, with what, how: in the order o
     """Apply a configuration: create what is not there, else merge and take what it names."""
     config = _read_config(body, resource)
     for complaint in _structural_complaints(resource, config):
-        where = f"{_location(config)}; {resource.api_version}, Kind={resource.kind}"
+        kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+        where = f"{_location(config)}; {kind}"
         raise ApiError(500, None, f"failed to create typed patch object ({where}): {complaint}")
     read, warnings = read_object(resource, config, options)
     with warned(warnings):
@@ -118,9 +132,14 @@ def _read_config(body: bytes | object, resource: Resource) -> Object:
 
 def _structural_complaints(resource: Resource, config: Object) -> Iterator[str]:
     """Why a configuration cannot be merged by its schema; the server gives the first reason."""
-    if resource.structural is not None:
-        for path in resource.structural.unknown(config, root=True):
-            yield f".{path}: field not declared in schema"
+    unknown: Iterable[str] = ()
+    if resource.builtin:
+        with suppress(UnreadableError):  # a value of the wrong type is refused when it is read
+            _, unknown = read_typed(resource, config)
+    elif resource.structural is not None:
+        unknown = resource.structural.unknown(config, root=True)
+    for path in unknown:
+        yield f".{path}: field not declared in schema"
     yield from _key_complaints(config, shape_of(resource), "")
 
 

@@ -37,6 +37,10 @@ _SELECTABLE: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("certificates.k8s.io", "certificatesigningrequests"): ("spec.signerName",),
 }  # fmt: skip
 
+_DEPRECATED: Final = {
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+}
+
 
 def _group(group: str, version: str, *rows: str) -> Iterator[Resource]:
     """Rows are ``plural Kind flags short,names``.
@@ -66,6 +70,7 @@ def _group(group: str, version: str, *rows: str) -> Iterator[Resource]:
             creates_on_update="p" in flags,
             returns_deleted="d" in flags,
             kept_in=EVENTS if plural == EVENTS.resource else None,
+            deprecation=_DEPRECATED.get(plural, ""),
         )
 
 

@@ -13,7 +13,13 @@ from dyninformer.jsonpath.cells import check_column
 from dyninformer.testing.cluster.log import GroupResource, Key, Version
 from dyninformer.testing.cluster.managed_fields import ManagedFields, Manager
 from dyninformer.testing.cluster.metadata import ordered
-from dyninformer.testing.cluster.resources import ALL_VERBS, TERMINATING_VERBS, Column, Resource
+from dyninformer.testing.cluster.resources import (
+    ALL_VERBS,
+    TERMINATING_VERBS,
+    Column,
+    Resource,
+    version_priority,
+)
 from dyninformer.testing.cluster.shapes import shape_of
 from dyninformer.testing.cluster.strategies import CRDS
 from dyninformer.testing.cluster.structural import Structural
@@ -282,7 +288,26 @@ def _resource(crd: Object, version: Object) -> Resource:
         scale=subresources.get("scale"),
         creatable=alive,
         siblings=tuple(each["name"] for each in spec["versions"]),
+        deprecation=_deprecation(spec, version),
     )
+
+
+def _deprecation(spec: Object, version: Object) -> str:
+    """The warning of a version: its own, or the server's, which names the newest better one."""
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    group, kind, name = spec["group"], spec["names"]["kind"], version["name"]
+    better = [
+        each["name"]
+        for each in spec["versions"]
+        if each["served"]
+        and not each.get("deprecated")
+        and version_priority(each["name"]) < version_priority(name)
+    ]
+    use = f"; use {group}/{min(better, key=version_priority)} {kind}" if better else ""
+    return f"{group}/{name} {kind} is deprecated{use}"
 
 
 def _columns(version: Object) -> _Columns | None:

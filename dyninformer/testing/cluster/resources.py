@@ -76,6 +76,8 @@ class Resource:
     """Every version of the CRD that serves it, this one and those not served too."""
     kept_in: GroupResource | None = None
     """The collection of another group that has its objects (events); None: its own."""
+    deprecation: str = ""
+    """The warning that comes with every answer; "" if the version is not deprecated."""
 
     @property
     def group_resource(self) -> GroupResource:
@@ -117,7 +119,7 @@ class ResourceTable:
 
     def put(self, collection: GroupResource, versions: Iterable[Resource]) -> None:
         """Serve a collection in these versions instead of the former ones; none: no longer."""
-        found = tuple(sorted(versions, key=lambda each: _version_priority(each.version)))
+        found = tuple(sorted(versions, key=lambda each: version_priority(each.version)))
         if found:
             self._served[collection] = found
         elif self._served.pop(collection, None) is None:
@@ -165,17 +167,17 @@ class ResourceTable:
 
     def _rank(self, resource: Resource) -> tuple[int, str, tuple[int, ...], str, str]:
         rank = self._builtin_groups.get(resource.group, len(self._builtin_groups))
-        name = _version_priority(resource.version)
+        name = version_priority(resource.version)
         return rank, resource.group, name[0], name[1], resource.plural
 
 
 _KUBE_VERSION = re.compile(r"v([1-9][0-9]{0,9})(?:(alpha|beta)([1-9][0-9]{0,9}))?")
 
 
-def _version_priority(version: str) -> tuple[tuple[int, ...], str]:
+def version_priority(version: str) -> tuple[tuple[int, ...], str]:
     """A sort key: stable before beta before alpha, newest first; other names last, by name.
 
-    >>> sorted(["v1", "v1beta1", "v11alpha2", "v2", "foo", "v10"], key=_version_priority)
+    >>> sorted(["v1", "v1beta1", "v11alpha2", "v2", "foo", "v10"], key=version_priority)
     ['v10', 'v2', 'v1', 'v1beta1', 'v11alpha2', 'foo']
     """
     match = _KUBE_VERSION.fullmatch(version)

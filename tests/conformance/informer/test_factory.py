@@ -20,8 +20,10 @@ from dyninformer import (
     OptionsConflictError,
     ResourceOptions,
     StoppedError,
+    UnauthorizedError,
     UnknownResourceError,
     UnreachableError,
+    open_informer,
 )
 from dyninformer.testing.api_server import ApiServer
 from dyninformer.testing.faults import BlackHole, Faults, HttpStatus
@@ -237,6 +239,70 @@ def test_s03_rights_that_are_granted_later_are_waited_for_with_patience(
         cluster.server.create(each, widgets.namespace)
     assert factory.sync(timeout=PATIENCE, patient=True) == {WIDGETS: True}
     assert found.informer.status().lasting == 0
+
+
+@pytest.mark.parametrize("resource", ["wd", "widgets.ex.io", "ex.io/v1/widgets"])
+def test_s03_refused_credentials_are_an_error_at_once(
+    cluster: Cluster, namespace: str, resource: str
+) -> None:
+    """Whether the name is looked up or not, although the timeout is far."""
+    client = cluster.server.client(token="top-secret-token")
+    with pytest.raises(UnauthorizedError, match=r"credentials.*401.*Renew") as caught:
+        open_informer(resource, client=client, namespace=namespace, timeout=600)
+    assert not isinstance(caught.value, UnreachableError)  # which callers wait for
+    assert "top-secret" not in str(caught.value)
+
+
+def test_s03_a_sync_without_good_credentials_says_how_each_informer_stands(
+    cluster: Cluster, factories: Factories
+) -> None:
+    """The UnauthorizedError is a CacheSyncError, too; with patience the timeout counts."""
+    factory = factories(cluster.server.client(token="wrong"))
+    for each in (WIDGETS, BLOBS):
+        factory.for_resource(each)
+    with pytest.raises(UnauthorizedError, match=r"2 of 2 caches.*more time would not") as caught:
+        factory.sync(timeout=600)
+    assert isinstance(caught.value, CacheSyncError)
+    troubles = {status.trouble for status in caught.value.status.values()}
+    assert troubles == {InformerTrouble.UNAUTHORIZED}
+    with pytest.raises(UnauthorizedError, match="did not sync in 0"):
+        factory.sync(timeout=0.1, patient=True)
+
+
+@on_embedded
+def test_s28_informers_go_on_trying_after_sync_has_given_up_on_the_credentials(
+    server: ApiServer, factories: Factories, widgets: Collection
+) -> None:
+    """They sync once the server takes the token, and their error handlers got the same error."""
+    widgets.fill("a")
+    token = f"later-{widgets.namespace}"
+    factory = factories(server.client(token=token))
+    found = factory.for_resource(WIDGETS)
+    errors: list[Exception] = []
+    found.informer.set_watch_error_handler(errors.append)
+    with pytest.raises(UnauthorizedError):
+        factory.sync(timeout=600)
+    assert isinstance(errors[0], UnauthorizedError)
+    server.access.add_user("later", groups=["system:masters"], token=token)
+    assert factory.sync(PATIENCE, patient=True)
+    assert found.lister.keys() == [f"{widgets.namespace}/a"]
+    assert found.informer.status().lasting == 0
+
+
+@on_embedded
+def test_s03_credentials_that_are_refused_for_some_informers_only_are_named_for_those(
+    faults: Faults, factories: Factories, widgets: Collection
+) -> None:
+    """The error is a CacheSyncError that has another reason for the other one."""
+    factory = factories()
+    for each in (WIDGETS, BLOBS):
+        factory.for_resource(each)
+    refusals = [(401, "widgets"), (403, "blobs")]
+    for code, resource in refusals:
+        faults.add(HttpStatus(code), namespace=widgets.namespace, resource=resource)
+    with pytest.raises(CacheSyncError, match=r"(?s)credentials.*forbidden") as caught:
+        factory.sync(timeout=600)
+    assert not isinstance(caught.value, UnauthorizedError)
 
 
 @on_embedded

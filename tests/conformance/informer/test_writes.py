@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import Any
@@ -17,9 +18,11 @@ from dyninformer import (
     InvalidError,
     ObjectNotFoundError,
     StoppedError,
+    UnauthorizedError,
     UnknownResourceError,
     UnreachableError,
     WaitTimeoutError,
+    WriteError,
 )
 from dyninformer.testing.faults import Refuse
 from dyninformer.types import Object
@@ -72,6 +75,33 @@ def test_a_patch_that_changes_nothing_is_not_waited_for_in_vain(
         found.patch("a", widgets.namespace, {"spec": {"color": "red"}}, wait=PATIENCE)
 
 
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What servers warned of since the last call."""
+    found = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    caplog.clear()
+    return found
+
+
+def test_a_warning_of_the_server_is_logged_once(
+    widgets: Collection, running: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A misspelt field is pruned with a warning, whether the write succeeds or is refused."""
+    widgets.fill("a", "b")
+    found = running()
+    caplog.clear()
+    wrong = widgets.namespace.replace("-", "")  # a field that no other test writes
+    found.patch("a", widgets.namespace, {"spec": {wrong: 1, "size": 5}})
+    (said,) = warnings_in(caplog)
+    assert said.startswith(f"patch widgets.v1.ex.io '{widgets.namespace}/a': ")
+    assert said.endswith(f'the API server warns: unknown field "spec.{wrong}"')
+    found.patch("b", widgets.namespace, [{"op": "add", "path": f"/spec/{wrong}", "value": 1}])
+    assert warnings_in(caplog) == []
+    with pytest.raises(InvalidError):
+        found.patch("a", widgets.namespace, {"spec": {f"{wrong}x": 1, "color": "pink"}})
+    (said,) = warnings_in(caplog)
+    assert f'unknown field "spec.{wrong}x"' in said
+
+
 def test_the_status_is_patched_as_a_subresource(widgets: Collection, running: Running) -> None:
     """And what is not of the status stays."""
     widgets.fill("a", color="red")
@@ -80,6 +110,57 @@ def test_the_status_is_patched_as_a_subresource(widgets: Collection, running: Ru
     found.informer.patch_status("a", widgets.namespace, patch, wait=True)
     held = found.lister.get("a", widgets.namespace)
     assert (held["status"], held["spec"]["color"]) == ({"phase": "Ready"}, "red")
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"phase": "Ready", "replicas": 2},
+        {"status": {"phase": "Ready", "replicas": 2}},
+        [
+            {"op": "test", "path": "/spec/color", "value": "red"},
+            {"op": "add", "path": "/status", "value": {"phase": "Ready", "replicas": 2}},
+        ],
+    ],
+    ids=["of the status", "of the object", "JSON patch"],
+)
+def test_a_patch_of_the_status_may_leave_the_word_status_out(
+    widgets: Collection, running: Running, patch: Any
+) -> None:
+    """A dict is the object's patch if it has a status, and else the status's."""
+    widgets.fill("a", color="red")
+    written = running().patch_status("a", widgets.namespace, patch, wait=True)
+    assert written["status"] == {"phase": "Ready", "replicas": 2}
+
+
+@pytest.mark.parametrize(
+    "patch", [{}, {"metadata": {"labels": {"a": "b"}}}], ids=["empty", "metadata"]
+)
+def test_a_patch_of_the_status_without_any_field_of_it_is_sent_as_it_is(
+    widgets: Collection, running: Running, patch: Any
+) -> None:
+    """Some built-in resources take metadata there."""
+    widgets.fill("a", color="red")
+    assert "status" not in running().patch_status("a", widgets.namespace, patch)
+
+
+@pytest.mark.parametrize(
+    ("patch", "text"),
+    [
+        ({"spec": {"color": "blue"}}, "the patch has spec and no status: give"),
+        ({"metadata": {}, "phase": "x"}, "the patch has metadata, phase and no status: give"),
+        ([{"op": "add", "path": "/phase", "value": "x"}], "'/phase' is outside of /status"),
+        ([{"op": "remove", "path": "/statuses"}], "'/statuses' is outside of /status"),
+        ([{"op": "move", "from": "/spec/a", "path": "/spec/b"}], "'/spec/b' is outside"),
+    ],
+)
+@on_embedded
+def test_a_patch_that_cannot_change_the_status_is_refused(
+    running: Running, patch: Any, text: str
+) -> None:
+    """The server would ignore it without a word."""
+    with pytest.raises(ValueError, match=text):
+        running().patch_status("a", "default", patch)
 
 
 def test_an_apply_creates_changes_and_names_the_managers_of_a_conflict(
@@ -198,6 +279,39 @@ def test_what_is_invalid_names_each_field(widgets: Collection, running: Running)
     assert caught.value.code == 422
 
 
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"spec": {"colour": "red"}}, "spec.colour"),
+        ({"conditions": []}, "conditions"),
+        ({"spec": {"parts": [{"name": "a", "weight": 1}]}}, "spec.parts[0].weight"),
+    ],
+)
+def test_an_apply_with_an_unknown_field_is_invalid_and_names_the_field(
+    widgets: Collection, running: Running, more: Object, field: str
+) -> None:
+    """The server calls it a 500; trying again does not help, and the error does not say so."""
+    found = running()
+    with pytest.raises(InvalidError, match="invalid") as caught:
+        found.apply({**widget("a"), **more})
+    assert caught.value.code == 500
+    assert caught.value.causes == ((field, "field not declared in schema"),)
+    assert f"{field}: field not declared in schema" in str(caught.value)
+    assert "again" not in str(caught.value)
+
+
+def test_an_object_that_is_too_large_is_not_to_be_sent_again(
+    widgets: Collection, running: Running
+) -> None:
+    """Neither etcd's limit, which is a 500, nor that of the server passes with time."""
+    widgets.fill("a")
+    found = running()
+    for size in (1_700_000, 3_500_000):
+        with pytest.raises(WriteError, match=r"too large.*Make the object smaller") as caught:
+            found.patch("a", widgets.namespace, {"spec": {"note": "x" * size}})
+        assert "again" not in str(caught.value)
+
+
 @on_real
 def test_values_of_secrets_are_not_in_errors(running: Running) -> None:
     """Whatever the server repeats of them; the embedded one does not look into them."""
@@ -207,6 +321,10 @@ def test_values_of_secrets_are_not_in_errors(running: Running) -> None:
         secrets.apply({**body, "data": {"a b": "c2VjcmV0", "tls.crt": "hush", "tls.key": "hush"}})
     assert "c2VjcmV0" not in str(caught.value)
     assert "hush" not in str(caught.value)
+    for data in ({"stringData": {"a": 4711, "b": {"c": "4711"}}}, {"data": {"a": 4711}}):
+        with pytest.raises(InvalidError, match="expected string") as caught:
+            secrets.apply({**body, **data})
+        assert "4711" not in f"{caught.value} {caught.value.causes}"
 
 
 def test_who_may_not_write_is_told_which_right_is_missing(
@@ -227,6 +345,17 @@ def test_who_may_not_write_is_told_which_right_is_missing(
         found.patch_status("a", widgets.namespace, {"status": {"phase": "x"}})
     with pytest.raises(PermissionError):
         found.delete("a", widgets.namespace)
+
+
+def test_a_write_with_credentials_that_are_refused_says_so(
+    cluster: Cluster, widgets: Collection, factories: Factories
+) -> None:
+    """It is the error of reads, and a WriteError with the server's code."""
+    found = factories(cluster.server.client(token="wrong")).for_resource(WIDGETS)
+    with pytest.raises(UnauthorizedError, match=r"cannot patch widgets.*401.*Renew") as caught:
+        found.patch("a", widgets.namespace, {"spec": {"color": "red"}})
+    assert isinstance(caught.value, WriteError)
+    assert (caught.value.code, caught.value.status["reason"]) == (401, "Unauthorized")
 
 
 def test_an_outdated_version_is_a_conflict(widgets: Collection, running: Running) -> None:
