@@ -268,7 +268,12 @@ def _label_meets(requirement: LabelRequirement, value: Any) -> bool:
 
 
 def _of_field(requirement: FieldRequirement) -> Condition:
-    name = requirement.field.lstrip(".")
+    field = requirement.field
+    if not field or field != field.strip():  # part of the name for the server, no path has it
+        refusal = SelectorError(f"field label not supported: {field}")
+        refusal.add_note("Write a field selector without blanks: spec.color=red,spec.size=2")
+        raise refusal
+    name = field.lstrip(".")
     asked = Asked(label=False, name=name)
     try:
         parsed = JSONPath(asked.path).parsed
