@@ -96,6 +96,8 @@ class Wanted:
             *map(_of_label, labels.requirements),
             *map(_of_field, rest),
         )
+        fields_alone = [each.asked for each in self.conditions if not each.asked.label]
+        self.field_paths = tuple(each.path for each in fields_alone)
 
     def _is_told_by_keys(self, requirement: FieldRequirement) -> bool:
         wanted = {_NAME.name: self.name, _NAMESPACE.name: self.namespace}
