@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, Unpack, overload
 
 from dyninformer.checked import check_function, checked_name, checked_text, wrong
@@ -311,7 +311,7 @@ class GenericLister(Shown):
         self._rules.check(key, _HOW)
         if default is not _RAISE:
             return default
-        raise ObjectNotFoundError(self._missing(key))
+        raise ObjectNotFoundError(self._missing(key) + swapped(key, [self._store]))
 
     def find(
         self, what: str | Callable[[Object], bool], namespace: str | None = None
@@ -646,6 +646,16 @@ class GenericNamespaceLister(Shown):
 
     def _table(self, choice: Choice) -> Table:
         return self._lister._table(choice, self._namespace)  # noqa: SLF001 - two halves of one thing
+
+
+def swapped(key: str, stores: Iterable[Store]) -> str:
+    """Return a hint if a missing key is there with namespace and name swapped. Not for import."""
+    namespace, slash, name = key.partition("/")
+    if not slash or not any(f"{name}/{namespace}" in store for store in stores):
+        return ""
+    return (
+        f"; {name}/{namespace} is there: the name comes first, as in get({namespace!r}, {name!r})"
+    )
 
 
 def check_paths(held: Sequence[Held], paths: Paths) -> None:

@@ -96,6 +96,20 @@ def test_a_missing_object_is_an_error_that_names_it(lister: GenericLister) -> No
         lister.get("prod/nope")
 
 
+@pytest.mark.parametrize("given", [("prod", "shop"), ("shop/prod",)])
+def test_a_swapped_name_and_namespace_get_a_hint(
+    lister: GenericLister, given: tuple[str, ...]
+) -> None:
+    """Only if the object is there under the key that was likely meant."""
+    hint = r"prod/shop is there: the name comes first, as in get\('shop', 'prod'\)"
+    with pytest.raises(ObjectNotFoundError, match=hint):
+        lister.get(*given)
+    with pytest.raises(ObjectNotFoundError, match=r"which is synced$"):
+        lister.get("nowhere", "shop")
+    with pytest.raises(ObjectNotFoundError, match=hint):
+        lister.snapshot().get(*given)
+
+
 def test_a_missing_object_can_have_a_default(lister: GenericLister) -> None:
     """default= replaces the error, None too."""
     assert lister.get("prod/nope", default=None) is None

@@ -24,6 +24,7 @@ from dyninformer.lister import (
     check_paths,
     chosen_of,
     one_namespace,
+    swapped,
 )
 from dyninformer.options import IndexValue, spelled_out
 from dyninformer.printable import counted
@@ -161,7 +162,8 @@ class FleetLister(Shown):
         if default is not _RAISE:
             return default
         asked = f"{namespace}/{name}" if namespace else name
-        raise ObjectNotFoundError(self._not_found(asked, parts))
+        hint = swapped(asked, (each.lister.held.store for each in parts.values()))
+        raise ObjectNotFoundError(self._not_found(asked, parts) + hint)
 
     def find(
         self,

@@ -77,6 +77,16 @@ def test_what_no_cluster_has_says_where_it_was_looked_for(lister: FleetLister) -
         lister.get("y")
 
 
+def test_a_swapped_name_and_namespace_get_a_hint(lister: FleetLister) -> None:
+    """If any of the clusters that are read has the object."""
+    hint = r"kube-system/b is there: the name comes first, as in get\('b', 'kube-system'\)"
+    for cluster in (None, "us"):
+        with pytest.raises(ObjectNotFoundError, match=hint):
+            lister.get("kube-system", "b", cluster=cluster)
+    with pytest.raises(ObjectNotFoundError, match=r"which is synced$"):
+        lister.get("kube-system", "b", cluster="eu")
+
+
 def test_a_path_that_no_object_can_have_warns_once_for_all_clusters(
     fleet: Fleet, eu: ApiServer, us: ApiServer
 ) -> None:
