@@ -465,6 +465,8 @@ class IncompleteRecordingWarning(UserWarning):
 class JSONPathWarning(UserWarning):
     """A path that parses, but can hardly be meant: it finds nothing, or something else.
 
+    So does a path that no object of a resource can have, by the schema of its CRD.
+
     >>> import warnings
     >>> from dyninformer import JSONPath
     >>> with warnings.catch_warnings(record=True, action="always") as warned:

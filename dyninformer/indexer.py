@@ -93,10 +93,12 @@ class Indexer(Store):
         self,
         store: Cache,
         add_indexers: Callable[[Mapping[str, IndexFunction]], None],
+        check_index: Callable[[str], None],
         keeps: object = None,
     ) -> None:
         super().__init__(store, keeps)
         self._add_indexers = add_indexers
+        self._check_index = check_index
 
     def index(self, name: str, obj: Object) -> Objects:
         """The objects that share a value of the index with ``obj``, each once."""
@@ -110,13 +112,17 @@ class Indexer(Store):
 
     def by_index(self, name: str, value: IndexValue) -> Objects:
         """The objects under a value of the index; of a `compound` one, a tuple of its parts."""
-        return self._store.codec.decode_all(
-            [entry for _, entry in self._store.by_index(name, value)]
-        )
+        found = self._store.by_index(name, value)
+        if not found:
+            self._check_index(name)
+        return self._store.codec.decode_all([entry for _, entry in found])
 
     def index_keys(self, name: str, value: IndexValue) -> Names:
         """The keys under a value of the index; of a `compound` one, a tuple of its parts."""
-        return self._store.index_keys(name, value)
+        found = self._store.index_keys(name, value)
+        if not found:
+            self._check_index(name)
+        return found
 
     def list_index_func_values(self, name: str) -> Texts:
         """All values of the index under which something is held."""

@@ -184,7 +184,10 @@ class SharedIndexInformer(Writes[Object], Shown):
         self.store = Store(self._store, self.use)
         """The cache by key, in client-go's words."""
         self.indexer = Indexer(
-            self._store, partial(_add_indexers, self._store, reflectors), self.use
+            self._store,
+            partial(_add_indexers, self._store, reflectors),
+            self.lister.check_index,
+            self.use,
         )
         """The cache by key and by index, in client-go's words."""
 

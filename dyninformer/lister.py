@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, Unpack, overload
 
 from dyninformer.checked import check_function, checked_name, checked_text, wrong
 from dyninformer.discovery.known import Known
+from dyninformer.discovery.unknown_paths import Paths, seconds_of_a_read, warn
 from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError
 from dyninformer.frames.selection import (
     EVERYTHING,
@@ -17,12 +18,16 @@ from dyninformer.frames.selection import (
     Rows,
     SelectOptions,
     Table,
+    chosen_paths,
     stream_schema,
     tabled,
 )
+from dyninformer.jsonpath import PathIndex
 from dyninformer.options import ALL_NAMESPACES, IndexValue, spelled_out
 from dyninformer.printable import counted
 from dyninformer.shown import Shown
+from dyninformer.store.indexes import as_function
+from dyninformer.store.matching import wanted
 from dyninformer.store.snapshot import ByNamespace, Columns, Selector, View
 from dyninformer.store.store import EntriesByKey, Store
 from dyninformer.threads import (
@@ -49,6 +54,8 @@ Askers: TypeAlias = list[Callable[[bool | None], None]]
 
 _FIRST_AGAIN: Final = 1.0  # seconds until a server that could not say is asked again; doubled...
 _LONGEST_AGAIN: Final = 30.0  # ...up to this
+
+_SAMPLE: Final = 100  # objects of a cache that are searched for a path
 
 _HOW: Final = "get({name!r}, namespace) or get('namespace/{name}'); find({name!r}) looks in all"
 
@@ -234,7 +241,8 @@ class GenericLister(Shown):
     What a read returns is a dict of the caller's own: changing it changes nothing else.
     Every method may be called from any thread, and none waits for the network, except that tables
     (`select`, `to_frame`, Arrow, displays) ask for the resource's CRD once in five minutes, for
-    three seconds at most.
+    three seconds at most. A field selector or an index whose path no cached object has asks for it
+    too, for half a second at most: a path that no object can have gives a JSONPathWarning.
 
     >>> from dyninformer import open_informer
     >>> from dyninformer.testing import ApiServer
@@ -264,6 +272,7 @@ class GenericLister(Shown):
         self._known = known or Known(store.gvr)
         self._status = status or self._own_status
         self._fresh = True  # no read has looked yet whether the cache is synced
+        self._checked_indexes: set[str] = set()
 
     # -- one object ----------------------------------------------------------------------
 
@@ -302,7 +311,7 @@ class GenericLister(Shown):
         self._rules.check(key, _HOW)
         if default is not _RAISE:
             return default
-        raise ObjectNotFoundError(self._missing(key))
+        raise ObjectNotFoundError(self._missing(key) + swapped(key, [self._store]))
 
     def find(
         self, what: str | Callable[[Object], bool], namespace: str | None = None
@@ -450,6 +459,10 @@ class GenericLister(Shown):
         """What it reads, for tables and displays. Not for import."""
         return Held(self._store, self._known, self._status)
 
+    def check_index(self, name: str) -> None:
+        """Warn of an index on a path that no object can have. Not for import."""
+        check_index([self.held], name, self._checked_indexes)
+
     # -- inside --------------------------------------------------------------------------
 
     def _private(self, key: str) -> Object | None:
@@ -462,6 +475,8 @@ class GenericLister(Shown):
         if self._fresh:
             self._look_whether_synced()
         entries = self._store.by_index(index, value, namespace)
+        if not entries:
+            self.check_index(index)
         if shared:
             shared_of = self._store.shared_of
             return [shared_of(key, entry) for key, entry in entries]
@@ -472,7 +487,10 @@ class GenericLister(Shown):
     ) -> Objects:
         if self._fresh:
             self._look_whether_synced()
-        return self._store.selected(selector, field_selector, namespace)
+        found = self._store.selected(selector, field_selector, namespace)
+        if field_selector:
+            check_paths([self.held], wanted(None, field_selector).field_paths)
+        return found
 
     def _view(self, namespace: str | None) -> View:
         if self._fresh:
@@ -485,7 +503,11 @@ class GenericLister(Shown):
         if self._fresh:
             self._look_whether_synced()
         view, entries = chosen_of(self._store, choice, namespace)
-        return tabled(view, self._known, choice, entries)
+        table = tabled(view, self._known, choice, entries)
+        check_paths([self.held], chosen_paths(choice, table.columns))
+        if choice.index is not None and not entries:
+            self.check_index(choice.index[0])
+        return table
 
     def _own_status(self) -> InformerStatus:
         """Of a lister that stands alone."""
@@ -624,6 +646,44 @@ class GenericNamespaceLister(Shown):
 
     def _table(self, choice: Choice) -> Table:
         return self._lister._table(choice, self._namespace)  # noqa: SLF001 - two halves of one thing
+
+
+def swapped(key: str, stores: Iterable[Store]) -> str:
+    """Return a hint if a missing key is there with namespace and name swapped. Not for import."""
+    namespace, slash, name = key.partition("/")
+    if not slash or not any(f"{name}/{namespace}" in store for store in stores):
+        return ""
+    return (
+        f"; {name}/{namespace} is there: the name comes first, as in get({namespace!r}, {name!r})"
+    )
+
+
+def check_paths(held: Sequence[Held], paths: Paths) -> None:
+    """Warn of paths that no cached object has and, by the CRD's schema, none can have.
+
+    ``held`` are caches of one resource in several clusters, or one cache. Where they have
+    different versions, nothing is judged. Not for import.
+    """
+    if not held or not held[0].known.paths.unseen(paths):
+        return
+    filled = [each for each in held if len(each.store)]
+    if len({each.store.gvr for each in filled}) != 1:
+        return
+    asked = next((each for each in filled if each.status().live), filled[0])
+    objects = (plain for each in filled for plain in each.store.some_json(_SAMPLE))
+    warn(asked.known.paths.problems(paths, objects, seconds=seconds_of_a_read()))
+
+
+def check_index(held: Sequence[Held], name: str, checked: set[str]) -> None:
+    """Warn, as `check_paths`, of the paths of an index; it is ``checked`` once. Not for import."""
+    filled = [each for each in held if len(each.store)]
+    if name in checked or not filled:
+        return
+    checked.add(name)
+    given = filled[0].store.get_indexers().get(name)
+    function = as_function(given) if given is not None else None
+    if isinstance(function, PathIndex):
+        check_paths(filled, function.paths)
 
 
 def one_namespace(given: str) -> str:

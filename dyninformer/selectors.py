@@ -115,7 +115,8 @@ class FieldSelector:
             if match is None:
                 raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
             field, operator, value = match.groups()
-            found.append(FieldRequirement(field, _unescape(value), operator != "!="))
+            if field or value:  # the server ignores a bare operator
+                found.append(FieldRequirement(field, _unescape(value), operator != "!="))
         return cls(tuple(found))
 
     def __bool__(self) -> bool:
@@ -184,7 +185,8 @@ def _unescape(value: str) -> str:
 
 Token = tuple[str, str]
 
-_TOKEN = re.compile(r"\s*(?:(==|!=|[()!=,<>])|([^\s()!=,<>]+)|($))")
+# Blanks are Go's: other spaces of Unicode are part of a word, as for the server.
+_TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|[()!=,<>])|([^ \t\r\n()!=,<>]+)|(\Z))")
 _OPERATORS = {
     "in": "in",
     "=": "in",
@@ -318,7 +320,7 @@ def _check_key(key: str) -> None:
     """Raises SelectorError, with every rule that the key breaks."""
     complaints = list(_key_complaints(key))
     if complaints:
-        raise SelectorError(f'<nil>: Invalid value: "{_quoted(key)}": {"; ".join(complaints)}')
+        raise SelectorError(f"<nil>: Invalid value: {go_quoted(key)}: {'; '.join(complaints)}")
 
 
 def _key_complaints(key: str) -> Iterator[str]:
@@ -350,7 +352,7 @@ def _check_values(key: str, operator: str, values: list[str]) -> None:
     for place, value in enumerate(values):
         if operator in ("gt", "lt") and _parse_go_int(value) is None:
             rule = "for 'Gt', 'Lt' operators, the value must be an integer"
-            complaints.append(f'values[{place}]: Invalid value: "{_quoted(value)}": {rule}')
+            complaints.append(f"values[{place}]: Invalid value: {go_quoted(value)}: {rule}")
     for place, value in enumerate(values):
         rules = []
         if len(value.encode()) > 63:
@@ -358,7 +360,7 @@ def _check_values(key: str, operator: str, values: list[str]) -> None:
         if value and not _NAME.fullmatch(value):
             rules.append(_VALUE_RULE)
         if rules:
-            shown = f'Invalid value: "{_quoted(value)}": {"; ".join(rules)}'
+            shown = f"Invalid value: {go_quoted(value)}: {'; '.join(rules)}"
             complaints.append(f"values[{place}][{key}]: {shown}")
     if len(complaints) == 1:
         raise SelectorError(complaints[0])
@@ -366,8 +368,30 @@ def _check_values(key: str, operator: str, values: list[str]) -> None:
         raise SelectorError(f"[{', '.join(complaints)}]")
 
 
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+def go_quoted(text: str) -> str:
+    r"""Quote text as Go's ``%q`` does, which the API server uses in its messages.
+
+    >>> print(go_quoted('a "b"\t\u00a0'))
+    "a \"b\"\t\u00a0"
+    """
+    return '"{}"'.format("".join(map(_go_character, text)))
+
+
+_GO_ESCAPES = {
+    "\\": r"\\", '"': r"\"", "\a": r"\a", "\b": r"\b", "\f": r"\f",
+    "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
+}  # fmt: skip
+
+
+def _go_character(character: str) -> str:
+    if character in _GO_ESCAPES:
+        return _GO_ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _parse_go_int(text: str | None) -> int | None:

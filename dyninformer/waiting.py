@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from dyninformer.checked import check_function, checked_name, checked_number, checked_text
 from dyninformer.delivery.key_watch import KeyWatch
 from dyninformer.errors import JSONPathError, StaleCacheError, StoppedError, WaitTimeoutError
+from dyninformer.jsonpath import JSONPath
 from dyninformer.jsonpath.comparisons import Comparison, PathCondition, divided
-from dyninformer.lister import KeyCheck
+from dyninformer.lister import KeyCheck, check_paths
 from dyninformer.resource import of_secrets
 from dyninformer.store import versions
 from dyninformer.threads import Deadline, Pause, Waiting, since_boot
@@ -64,6 +65,7 @@ def until_met(
             if event is not None and event.recreated and met(None):
                 return event.old or {}  # deleted, and there is another one by now
             last = obj or last
+            check_paths([informer.lister.held], paths_of(met))
             if check.known:
                 yield Pause(watch.bell, watch.has_news, deadline)
             else:
@@ -265,6 +267,11 @@ def met_when(condition: Condition, *, secret: bool = False) -> Met:
     )
 
 
+def paths_of(met: Met) -> Sequence[JSONPath]:
+    """Return the path that a condition looks at; none for other conditions."""
+    return [met.path] if isinstance(met, _Path) else []
+
+
 class _Function:
     def __init__(self, function: Callable[[Object], bool]) -> None:
         self._function = function
@@ -291,6 +298,7 @@ class _Path:
     """A path that does not fit this object yet is a condition that is not met yet."""
 
     def __init__(self, condition: PathCondition | Comparison, *, secret: bool) -> None:
+        self.path = condition.path
         self._condition = condition
         self._secret = secret
 
@@ -303,7 +311,7 @@ class _Path:
     def found(self, obj: Object | None) -> str:
         if obj is None:
             return _NO_OBJECT
-        path = self._condition.path
+        path = self.path
         try:
             values = path.values(obj)
         except JSONPathError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,18 +10,23 @@ from typing import Any
 import msgspec
 import pytest
 
+from dyninformer.discovery.declared import Declared, declared
+from dyninformer.discovery.known import Known
 from dyninformer.errors import (
+    JSONPathWarning,
     NotSyncedWarning,
     ObjectNotFoundError,
     SelectorError,
     UnknownIndexError,
 )
 from dyninformer.indexer import Indexer
-from dyninformer.jsonpath import compound
+from dyninformer.jsonpath import JSONPath, compound
 from dyninformer.lister import GenericLister, KeyRules
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store.codec import Codec
 from dyninformer.store.store import Store
+from tests.frames.objects import CRD, holding
+from tests.frames.objects import certificate as made
 
 CERTIFICATES = GroupVersionResource("cert-manager.io", "v1", "certificates")
 BLOCKS = GroupVersionResource("crd.projectcalico.org", "v1", "ipamblocks")
@@ -90,6 +96,20 @@ def test_a_missing_object_is_an_error_that_names_it(lister: GenericLister) -> No
         lister.get("prod/nope")
 
 
+@pytest.mark.parametrize("given", [("prod", "shop"), ("shop/prod",)])
+def test_a_swapped_name_and_namespace_get_a_hint(
+    lister: GenericLister, given: tuple[str, ...]
+) -> None:
+    """Only if the object is there under the key that was likely meant."""
+    hint = r"prod/shop is there: the name comes first, as in get\('shop', 'prod'\)"
+    with pytest.raises(ObjectNotFoundError, match=hint):
+        lister.get(*given)
+    with pytest.raises(ObjectNotFoundError, match=r"which is synced$"):
+        lister.get("nowhere", "shop")
+    with pytest.raises(ObjectNotFoundError, match=hint):
+        lister.snapshot().get(*given)
+
+
 def test_a_missing_object_can_have_a_default(lister: GenericLister) -> None:
     """default= replaces the error, None too."""
     assert lister.get("prod/nope", default=None) is None
@@ -153,7 +173,8 @@ def test_a_compound_index_is_looked_up_by_its_parts() -> None:
     place = compound(".metadata.namespace", ".spec.issuerRef.name")
     store = Store(CERTIFICATES, indexers={"place": place, "issuer": ".spec.issuerRef.name"})
     filled(store, certificate("prod", "shop", "a/ca"), certificate("dev", "shop", "a/ca"))
-    lister, indexer = GenericLister(store, lambda: True), Indexer(store, store.add_indexers)
+    lister = GenericLister(store, lambda: True)
+    indexer = Indexer(store, store.add_indexers, lister.check_index)
     (found,) = lister.by_index("place", ("prod", "a/ca"))
     assert found["metadata"]["namespace"] == "prod"
     assert lister.by_namespace("prod").by_index("place", ("prod", "a/ca")) == [found]
@@ -390,3 +411,82 @@ def test_a_read_before_the_first_sync_warns_once(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         READS[name](lister)
+
+
+TYPO = ".spec.isuerRef.name"
+WITH_A_TYPO: dict[str, Callable[[GenericLister], object]] = {
+    "list": lambda lister: lister.list(field_selector="spec.isuerRef.name=ca"),
+    "not": lambda lister: lister.list(field_selector={TYPO: "ca"}),
+    "namespace": lambda lister: lister.by_namespace("prod").list(field_selector=f"{TYPO}!=ca"),
+    "select": lambda lister: lister.select({"issuer": TYPO}),
+    "sort_by": lambda lister: lister.select({}, sort_by=f"-{TYPO}"),
+    "field_selector": lambda lister: lister.select({}, field_selector=f"{TYPO}=ca"),
+    "to_frame": lambda lister: lister.to_frame({"issuer": JSONPath(TYPO)}, labels="app"),
+    "by_index": lambda lister: lister.by_index("typo", "ca"),
+    "index": lambda lister: lister.select({}, index=("typo", "ca")),
+    "snapshot": lambda lister: lister.snapshot().list(field_selector=f"{TYPO}=ca"),
+}
+
+
+@pytest.fixture
+def certificates() -> GenericLister:
+    """Two certificates whose CRD is known, and indexes of which one has a typo."""
+    spec = {"issuerRef": {"name": "ca"}}
+    return holding(
+        made("a", spec=spec),
+        made("b", spec=spec),
+        indexers={"typo": TYPO, "good": ".spec.issuerRef.name"},
+    )
+
+
+@pytest.mark.parametrize("name", WITH_A_TYPO)
+def test_a_path_that_no_object_can_have_warns_once(certificates: GenericLister, name: str) -> None:
+    """Wherever it is given; the warning shows the caller's line and the nearest path."""
+    with pytest.warns(JSONPathWarning, match="did you mean .spec.issuerRef.name?") as warned:
+        WITH_A_TYPO[name](certificates)
+    assert [each.filename for each in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for read in WITH_A_TYPO.values():
+            read(certificates)
+
+
+def test_a_path_that_an_object_may_have_does_not_warn(certificates: GenericLister) -> None:
+    """It finds nothing here, which is an answer; nor does anything warn of an empty cache."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert certificates.list(field_selector="spec.issuerRef.kind=Issuer") == []
+        assert certificates.by_index("good", "other") == []
+        columns = {"any": ".spec.config.any", "label": ".metadata.labels.any"}
+        assert len(certificates.select(columns, sort_by=["name", "-any"])) == 2
+        assert holding().list(field_selector=f"{TYPO}=ca") == []
+
+
+def test_a_field_that_a_transform_has_added_does_not_warn() -> None:
+    """The cached objects have it, whatever the schema says."""
+    derived = holding(made("a", spec={"derived": "x"}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert derived.list(field_selector="spec.derived=y") == []
+
+
+def test_in_an_event_loop_no_read_waits_for_a_crd() -> None:
+    """It is fetched in the background; elsewhere a read waits half a second at most."""
+    seconds: list[float] = []
+
+    def ask(patience: float) -> Declared:
+        seconds.append(patience)
+        return declared(CRD, CERTIFICATES)
+
+    def opened() -> GenericLister:
+        store = filled(Store(CERTIFICATES), certificate("prod", "shop"))
+        return GenericLister(store, lambda: True, known=Known(CERTIFICATES, ask))
+
+    async def main() -> None:
+        opened().list(field_selector=f"{TYPO}=ca")
+
+    with pytest.warns(JSONPathWarning, match="isuerRef"):
+        asyncio.run(main())
+    with pytest.warns(JSONPathWarning, match="isuerRef"):
+        opened().list(field_selector=f"{TYPO}=ca")
+    assert seconds == [0.0, 0.5]

@@ -15,6 +15,7 @@ from dyninformer import (
     open_informer,
     strip,
 )
+from dyninformer.errors import JSONPathWarning
 from dyninformer.indexer import Store
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus
@@ -145,6 +146,19 @@ def test_a_wait_that_is_not_met_holds_the_last_state(
     with pytest.raises(WaitTimeoutError, match="no such object") as caught:
         synced.wait_for("create", name="never", namespace="default", timeout=0.05)
     assert caught.value.last is None
+
+
+def test_a_wait_for_a_path_that_no_object_can_have_warns(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """It would not end."""
+    synced.wait_for_version(write(server, "a", x="1"), PATIENCE)
+    condition = "jsonpath={.metadata.nmae}=a"
+    with (
+        pytest.warns(JSONPathWarning, match="did you mean .metadata.name?"),
+        pytest.raises(WaitTimeoutError),
+    ):
+        synced.wait_for(condition, name="a", namespace="default", timeout=0)
 
 
 def test_changes_of_other_objects_do_not_prolong_a_wait(

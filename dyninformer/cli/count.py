@@ -23,8 +23,8 @@ from dyninformer.cli.connection import (
 )
 from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.output import Form
-from dyninformer.cli.terminal import Screen, canvas
-from dyninformer.cli.where import Filter, where_filter
+from dyninformer.cli.terminal import Screen, canvas, say
+from dyninformer.cli.where import Filter, Where, none_match, unknown_paths
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.display.text import Line, visible
 from dyninformer.errors import JSONPathError
@@ -95,7 +95,7 @@ def command(
     $ dyninformer count ipamblocks --where .spec.affinity!=host:worker-1
     ```
     """
-    paths, fits = by or [_NAMESPACE], where_filter(where)
+    paths, fits = by or [_NAMESPACE], Where(where)
     tally, form = Tally(paths), Form.parse(output)
     if form.kind not in _FORMS or form.argument:
         raise CommandError(f"-o {output}: give one of {', '.join(_FORMS)}", code=WRONG_USAGE)
@@ -109,9 +109,11 @@ def command(
     with target.connected() as cluster:
         informer = cluster.informer(cluster.resolve(resource))
         cluster.sync()
+        _say_unknown_paths([informer], [*paths, *fits.paths])
         if not follows:
             for line in printer.lines(_counted(informer, tally, fits)):
                 typer.echo(line)
+            _say_if_none([tally], [informer])
             return
         live_count = LiveCount(informer, tally, fits)
         notices = ConnectionNotices(cluster.factory.status)
@@ -122,7 +124,7 @@ def _count_several(
     target: Target,
     resource: str,
     paths: Texts,
-    fits: Filter,
+    fits: Where,
     form: Form,
     *,
     headings: bool,
@@ -138,12 +140,16 @@ def _count_several(
 
     printer = _Printer(form, ["cluster", *_headings(paths)], headings)
     with connected(targets(target), prepare) as outcomes:
+        informers = [informer for _, informer in outcomes.done.values()]
+        _say_unknown_paths(informers, [*paths, *fits.paths])
         if not follows:
             rows: Rows = []
-            for name, (_, informer) in outcomes.done.items():
-                rows += [[name, *row] for row in _counted(informer, Tally(paths), fits)]
+            tallies = [Tally(paths) for _ in informers]
+            for name, informer, tally in zip(outcomes.done, informers, tallies, strict=True):
+                rows += [[name, *row] for row in _counted(informer, tally, fits)]
             for line in printer.lines(rows):
                 typer.echo(line)
+            _say_if_none(tallies, informers)
             outcomes.end()
             return
         changed = Flag()
@@ -156,6 +162,20 @@ def _count_several(
             for name, (cluster, _) in outcomes.done.items()
         ]
         _follow(SeveralCounts(counts, changed), notices, printer, resource)
+
+
+def _say_unknown_paths(informers: Sequence[GenericInformer], paths: Texts) -> None:
+    """Warn of paths that no object can have."""
+    sources = [(each.lister.held.known, each.lister) for each in informers]
+    for line in unknown_paths(sources, paths):
+        say(visible(line))
+
+
+def _say_if_none(tallies: Sequence[Tally], informers: Sequence[GenericInformer]) -> None:
+    """Say that there are objects, and that none of them meets ``--where``."""
+    total = sum(len(each.lister) for each in informers)
+    if total and not any(each.total for each in tallies):
+        say(none_match(total))
 
 
 def _counted(informer: GenericInformer, tally: Tally, fits: Filter) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
@@ -21,7 +21,7 @@ from dyninformer.display.text import visible
 from dyninformer.types import Object, Objects
 
 if TYPE_CHECKING:
-    from dyninformer.cli.where import Filter
+    from dyninformer.cli.where import Where
 
 Lines: TypeAlias = list[str]
 
@@ -88,14 +88,15 @@ def command(
     """
     form, fits = Form.parse(output), None
     if where:
-        from dyninformer.cli.where import where_filter  # noqa: PLC0415 - few looks read a path
+        from dyninformer.cli.where import Where  # noqa: PLC0415 - few looks read a path
 
-        fits = where_filter(where)
+        fits = Where(where)
     query = Query(
         named_objects(objects),
         form,
         fits,
         path_rank(sort_by) if sort_by else None,
+        [*(fits.paths if fits is not None else ()), *([sort_by] if sort_by else ())],
         headings=not no_headers,
         labels=Labels(tuple(_keys(label_columns)), show=show_labels),
         managed_fields=show_managed_fields,
@@ -135,8 +136,10 @@ class Query:
     names: dict[str, list[str]]
     """By resource, as it was spelled; no names: all objects."""
     form: Form
-    where: Filter | None
+    where: Where | None
     rank: Callable[[Object], Rank] | None
+    paths: Sequence[str]
+    """The paths of both."""
     headings: bool
     labels: Labels
     managed_fields: bool
@@ -152,8 +155,20 @@ class Query:
         return [len(each) for each in self.names.values()] == [1]
 
 
-def gathered(fetch: Fetch, query: Query) -> tuple[list[Part], Lines]:
-    """What is there; what to say of the names that are not."""
+class Gathered(NamedTuple):
+    """What is there, and what to say on stderr."""
+
+    parts: list[Part]
+    missing: Lines
+    """A line for each name that is not there."""
+    warnings: Lines
+    """A line for each path that no object can have."""
+    total: int
+    """How many objects there are, with those that do not meet ``--where``."""
+
+
+def gathered(fetch: Fetch, query: Query) -> Gathered:
+    """Ask for all that is to be shown."""
     server, form = fetch.server, query.form
     wanted: dict[ResolvedResource, list[str]] = {}
     for spelling, names in query.names.items():
@@ -164,22 +179,33 @@ def gathered(fetch: Fetch, query: Query) -> tuple[list[Part], Lines]:
     whole = not form.is_table or query.where is not None or query.rank is not None
     parts: list[Part] = []
     missing: Lines = []
+    seen: list[tuple[ResolvedResource, Objects]] = []
     for resource, names in wanted.items():
         answer = fetch.answer(
             resource, list(dict.fromkeys(names)), table=form.is_table, whole=whole
         )
+        seen.append((resource, answer.objects))
         parts.append(Part(resource, _chosen(answer, query)))
         missing += [
             f'error: {resource.group_resource} "{visible(name)}" not found'
             for name in answer.missing
         ]
-    return parts, missing
+    warnings: Lines = []
+    if query.paths:
+        from dyninformer.cli.where import unknown_paths  # noqa: PLC0415 - few looks read a path
+        from dyninformer.discovery.known import Known  # noqa: PLC0415
+
+        known = [(Known.by(server.discovery, each.gvr), objects) for each, objects in seen]
+        warnings = unknown_paths(known, query.paths)
+    return Gathered(parts, missing, warnings, sum(len(objects) for _, objects in seen))
 
 
 def _print_once(fetch: Fetch, query: Query) -> Lines:
     """Print what is there; what to say of the names that are not."""
     server, form = fetch.server, query.form
-    parts, missing = gathered(fetch, query)
+    parts, missing, warnings, total = gathered(fetch, query)
+    for line in warnings:
+        say(visible(line))
     text = printed(
         form,
         server.discovery,
@@ -190,10 +216,14 @@ def _print_once(fetch: Fetch, query: Query) -> Lines:
         labels=query.labels,
         managed_fields=query.managed_fields,
     )
-    gone = bool(missing) and not any(part.answer.objects for part in parts)
-    if form.is_table and not text and not missing:
+    empty = not any(part.answer.objects for part in parts)
+    if empty and total:
+        from dyninformer.cli.where import none_match  # noqa: PLC0415 - few looks read a path
+
+        say(none_match(total))
+    elif form.is_table and not text and not missing:
         say(nothing(server, [part.resource for part in parts]))
-    elif text and not gone:
+    if text and not (missing and empty):
         typer.echo(text, nl=form.kind != "jsonpath")
     return missing
 
@@ -216,9 +246,14 @@ def nothing(server: Server, resources: Sequence[ResolvedResource]) -> str:
 
 def _watch(target: Target, query: Query, *, only_changes: bool, events: bool) -> None:
     """Show objects as they are, and then as they change, until an interrupt."""
-    # One look does without informers.
+    # One look does without informers, and few looks read a path.
     from dyninformer.cli.events import EventFilter, object_format, show_events  # noqa: PLC0415
-    from dyninformer.cli.sources import EventSource, listening  # noqa: PLC0415
+    from dyninformer.cli.sources import (  # noqa: PLC0415
+        EventSource,
+        listening,
+        say_unknown_paths,
+    )
+    from dyninformer.cli.where import none_match  # noqa: PLC0415
 
     form, fits = query.form, query.where or (lambda _: True)
 
@@ -232,8 +267,13 @@ def _watch(target: Target, query: Query, *, only_changes: bool, events: bool) ->
 
     with listening(target, lambda _: query.names, check) as (sources, _):
         shown_as = object_format(form, sources, events=events, show_headings=query.headings)
-        objects = [obj for _, source in sources for obj in source.objects() if fits(obj)]
-        _say_what_is_missing(query, objects)
+        there = [obj for _, source in sources for obj in source.objects()]
+        objects = [obj for obj in there if fits(obj)]
+        say_unknown_paths(sources, query.paths)
+        if there and not objects:
+            say(f"{none_match(len(there))} yet")
+        else:
+            _say_what_is_missing(query, objects)
         show_events(sources, EventFilter(fits, initial=not only_changes), shown_as)
 
 

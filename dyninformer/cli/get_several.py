@@ -15,6 +15,7 @@ from dyninformer.cli.fetch import fetching
 from dyninformer.cli.get import Lines, Query, gathered, nothing
 from dyninformer.cli.output import Part, Rows, names_of, objects_of, tabled
 from dyninformer.cli.terminal import say
+from dyninformer.cli.where import none_match
 from dyninformer.display import forms, kubectl_text
 from dyninformer.display.text import visible, visible_lines
 from dyninformer.types import Objects
@@ -29,6 +30,9 @@ class Found:
     missing: Lines
     objects: Objects
     """Unless they are shown in columns."""
+    warnings: Lines
+    total: int
+    """How many objects there are, with those that do not meet ``--where``."""
 
 
 def print_once(target: Target, query: Query) -> None:
@@ -38,13 +42,13 @@ def print_once(target: Target, query: Query) -> None:
         with fetching(one) as fetch:
             fetch.server.discovery.resources()
             heard()
-            parts, missing = gathered(fetch, query)
+            parts, missing, warnings, total = gathered(fetch, query)
             form, discovery = query.form, fetch.server.discovery
             objects = []
             if not form.is_tabular:
                 fields = query.managed_fields
                 objects = objects_of(form, discovery, parts, managed_fields=fields)
-            return Found(fetch.server, parts, missing, objects)
+            return Found(fetch.server, parts, missing, objects, warnings, total)
 
     collecting = gc.isenabled()
     gc.disable()  # here: `fetching` would do so on threads, one of which may be left behind
@@ -55,9 +59,16 @@ def print_once(target: Target, query: Query) -> None:
             gc.enable()
     missing = _missing_everywhere(outcomes)
     text = _table(outcomes, query) if query.form.is_tabular else _text(outcomes, query)
+    found = outcomes.done.values()
+    for line in dict.fromkeys(line for each in found for line in each.warnings):
+        say(visible(line))
+    total = sum(each.total for each in found)
+    empty = not any(part.answer.objects for each in found for part in each.parts)
     if text:
         typer.echo(text)
-    elif outcomes.done and not missing and query.form.is_table:
+    if empty and total:
+        say(none_match(total))
+    elif not text and outcomes.done and not missing and query.form.is_table:
         first = next(iter(outcomes.done.values()))
         say(nothing(first.server, [part.resource for part in first.parts]))
     for line in missing:

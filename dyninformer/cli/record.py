@@ -19,9 +19,15 @@ from dyninformer.cli.events import (
     MODIFIED,
     watch_type,
 )
-from dyninformer.cli.sources import EventSource, TimedEvent, received_events, watched
+from dyninformer.cli.sources import (
+    EventSource,
+    TimedEvent,
+    received_events,
+    say_unknown_paths,
+    watched,
+)
 from dyninformer.cli.terminal import Shutdown, say, shutdown_on_signals
-from dyninformer.cli.where import Filter, where_filter
+from dyninformer.cli.where import Filter, Where
 from dyninformer.delivery.events import Event
 from dyninformer.discovery import Discovery
 from dyninformer.display.text import visible
@@ -85,7 +91,7 @@ def command(
     $ dyninformer record cert -A --where .metadata.name=shop -o s.ndjson --for 1
     ```
     """
-    fits = where_filter(where) if where else None
+    fits = Where(where) if where else None
     duration = seconds(length) if length is not None else math.inf
     if duration < 0:
         raise CommandError(f"--for {length}: leave it out to record until Ctrl-C", code=WRONG_USAGE)
@@ -96,6 +102,7 @@ def command(
     with target.connected() as cluster:
         source = EventSource(cluster, watched(cluster, resources))
         source.begin(say)
+        say_unknown_paths([(cluster, source)], fits.paths if fits else ())
         first = source.followed
         described = tuple(_described(cluster.discovery, gvr) for gvr in first)
         with (

@@ -26,10 +26,13 @@ from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.cli.terminal import say
 from dyninformer.delivery.events import Event
 from dyninformer.discovery import ResolvedResource
+from dyninformer.discovery.known import Known
 from dyninformer.display.text import visible
 from dyninformer.errors import UnknownResourceError
 from dyninformer.factory import DynamicSharedInformerFactory, GenericInformer
 from dyninformer.follow import Follower
+from dyninformer.jsonpath import JSONPath
+from dyninformer.lister import GenericLister
 from dyninformer.resource import GroupVersionResource
 from dyninformer.types import Object
 
@@ -114,6 +117,11 @@ class EventSource:
             for obj in informer.lister:
                 if names is None or obj["metadata"]["name"] in names:
                     yield obj
+
+    def known(self) -> Iterator[tuple[Known, GenericLister]]:
+        """What is known of each resource that was named without wildcards, and its objects."""
+        for informer in self._informers:
+            yield informer.lister.held.known, informer.lister
 
     def missing(self) -> list[str]:
         """The names that were given and are not there, as TYPE/NAME."""
@@ -309,6 +317,16 @@ def listening(
 
     with connected(targets(target), prepare) as outcomes:
         yield list(outcomes.done.values()), outcomes.code
+
+
+def say_unknown_paths(sources: Sources, paths: Sequence[str | JSONPath]) -> None:
+    """Warn of paths that no object can have. What wildcards follow is not judged."""
+    if not paths or any(each.patterns for _, each in sources):
+        return
+    from dyninformer.cli.where import unknown_paths  # noqa: PLC0415 - few commands read a path
+
+    for line in unknown_paths([pair for _, each in sources for pair in each.known()], paths):
+        say(visible(line))
 
 
 def received_events(

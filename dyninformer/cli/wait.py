@@ -23,6 +23,8 @@ from dyninformer.cli.connection import (
     with_target,
 )
 from dyninformer.cli.errors import OUT_OF_TIME, WRONG_USAGE, CommandError
+from dyninformer.cli.terminal import say
+from dyninformer.cli.where import unknown_paths
 from dyninformer.delivery.events import Event, EventType
 from dyninformer.discovery import ResolvedResource
 from dyninformer.display.forms import as_name
@@ -30,7 +32,7 @@ from dyninformer.display.text import visible, visible_lines
 from dyninformer.errors import UnknownResourceError
 from dyninformer.factory import GenericInformer
 from dyninformer.types import Object
-from dyninformer.waiting import Met, met_when
+from dyninformer.waiting import Met, met_when, paths_of
 
 Events: TypeAlias = "queue.SimpleQueue[tuple[ResourceWait, Event]]"
 
@@ -190,7 +192,13 @@ def _wait(
     for each in waits:
         for name in each.look():
             typer.echo(f"{name} condition met")
-    while not (any(each.any_met for each in waits) if one_of else all(e.all_met for e in waits)):
+
+    def is_over() -> bool:
+        return any(e.any_met for e in waits) if one_of else all(e.all_met for e in waits)
+
+    if not is_over():
+        _say_unknown_paths(waits)
+    while not is_over():
         left = until - time.monotonic()
         if left <= 0:
             raise CommandError(_missing(waits, one_of=one_of), code=OUT_OF_TIME)
@@ -202,6 +210,14 @@ def _wait(
             continue
         for name in each.take(event):
             typer.echo(f"{name} condition met")
+
+
+def _say_unknown_paths(waits: list[ResourceWait]) -> None:
+    """Warn of paths that no object can have: the wait would not end."""
+    sources = [(each.informer.lister.held.known, each.informer.lister) for each in waits]
+    paths = [path for met in waits[0].conditions for path in paths_of(met)]
+    for line in unknown_paths(sources, paths):
+        say(visible(line))
 
 
 def _missing(waits: list[ResourceWait], *, one_of: bool) -> str:

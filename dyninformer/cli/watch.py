@@ -25,12 +25,12 @@ from dyninformer.cli.events import (
     show_events,
 )
 from dyninformer.cli.output import Form
-from dyninformer.cli.sources import EventSource, listening, watched
+from dyninformer.cli.sources import EventSource, Sources, listening, say_unknown_paths, watched
 from dyninformer.cli.terminal import say
-from dyninformer.cli.where import where_filter
+from dyninformer.cli.where import Where, none_match
 from dyninformer.display.forms import as_ndjson, without_managed_fields
 from dyninformer.display.text import visible
-from dyninformer.waiting import Met, met_when
+from dyninformer.waiting import Met, met_when, paths_of
 
 _shown_option: Final = arguments.panel("What is shown")
 
@@ -117,7 +117,7 @@ def command(
     form = Form.parse(output)
     if diff and not form.is_table:
         raise CommandError("--diff is a form of its own: leave -o out", code=WRONG_USAGE)
-    fits = where_filter(where)
+    fits = Where(where)
     act = ExecCommand(execute, shell=shell).run if execute is not None else None
     met = _met(until) if until is not None else None
     length = seconds(timeout) if timeout is not None else math.inf
@@ -138,16 +138,27 @@ def command(
             shown_as = object_format(
                 form, sources, events=output_watch_events, show_headings=not no_headers
             )
+        until_paths = paths_of(met) if met is not None else ()
+        say_unknown_paths(sources, [*fits.paths, *(on or ()), *until_paths])
         missing = set[str].intersection(*(set(each.missing()) for _, each in sources))
         if missing:
             say(f"not there yet: {visible(', '.join(sorted(missing)))}")
-        elif form.is_table and not any(
-            each.patterns or any(True for _ in each.objects()) for _, each in sources
-        ):
-            say("No resources found yet")  # people wonder at an empty screen
+        else:
+            _say_if_empty(sources, fits, form)
         show_events(sources, events, shown_as, act=act, met=met, length=length)
         if code:
             raise typer.Exit(code)
+
+
+def _say_if_empty(sources: Sources, fits: Where, form: Form) -> None:
+    """People wonder at an empty screen."""
+    if any(each.patterns for _, each in sources):
+        return
+    objects = [obj for _, each in sources for obj in each.objects()]
+    if objects and not any(map(fits, objects)):
+        say(f"{none_match(len(objects))} yet")
+    elif not objects and form.is_table:
+        say("No resources found yet")
 
 
 def _met(until: str) -> Met:

@@ -32,6 +32,8 @@ class Declared(NamedTuple):
     schema: bytes = b""
     """As JSON: a large one as dicts is ten times as large, and few ask for it."""
     namespaced: bool | None = None
+    keeps_unknown: bool = False
+    """The server stores fields that the schema does not have."""
 
 
 class _Column(msgspec.Struct, rename="camel"):
@@ -51,9 +53,10 @@ class _Version(msgspec.Struct, rename="camel"):
     schema: _Schema | None = None
 
 
-class _Spec(msgspec.Struct):
+class _Spec(msgspec.Struct, rename="camel"):
     versions: list[_Version]
     scope: str = ""
+    preserve_unknown_fields: bool | None = None
 
 
 class _Crd(msgspec.Struct):
@@ -88,6 +91,7 @@ def declared(crd: object, gvr: GroupVersionResource) -> Declared:
         defaults,
         msgspec.json.encode(root) if isinstance(root, dict) else b"",
         spec.scope == "Namespaced" if spec.scope else None,
+        bool(spec.preserve_unknown_fields),
     )
 
 

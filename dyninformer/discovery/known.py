@@ -12,6 +12,7 @@ import msgspec
 from dyninformer.discovery.declared import Declared
 from dyninformer.discovery.lookup import Discovery
 from dyninformer.discovery.resources import PrinterColumn, PrinterColumns
+from dyninformer.discovery.unknown_paths import PathCheck, Schema, whole_schema
 from dyninformer.errors import DynInformerError
 from dyninformer.resource import GroupVersionResource
 
@@ -32,10 +33,13 @@ class Known:
     def __init__(
         self,
         gvr: GroupVersionResource,
-        ask: Callable[[], Declared] = Declared,
+        ask: Callable[[float], Declared] = lambda _: Declared(),
         scope: Callable[[], bool | None] = lambda: None,
     ) -> None:
+        """``ask`` gives up after so many seconds, with a DynInformerError."""
         self.gvr = gvr
+        self.paths = PathCheck(gvr.group_resource, self._whole_schema)
+        """Finds paths that no object of the resource can have."""
         self._ask = ask
         self._scope = scope
         # Written by whichever thread asked last; each is replaced as a whole.
@@ -47,7 +51,7 @@ class Known:
         """As a server tells it."""
         return cls(
             gvr,
-            partial(discovery.declared, gvr, _PATIENCE),
+            partial(discovery.declared, gvr),
             partial(discovery.scope, gvr, seconds=_PATIENCE),
         )
 
@@ -55,7 +59,7 @@ class Known:
         """What the CRD declares, as far as it is known."""
         if time.monotonic() >= self._not_before:
             try:
-                self._last = self._ask()
+                self._last = self._ask(_PATIENCE)
             except DynInformerError:
                 self._not_before = time.monotonic() + _AGAIN
         return self._last
@@ -68,6 +72,11 @@ class Known:
         """Its schema; None if nothing is known of it."""
         schema = self.declared().schema
         return msgspec.json.decode(schema) if schema else None
+
+    def _whole_schema(self, seconds: float) -> Schema:
+        found = self._ask(seconds)
+        closed = found.schema and not found.keeps_unknown
+        return whole_schema(msgspec.json.decode(found.schema) if closed else None)
 
     def namespaced(self) -> bool | None:
         """Whether its objects are in namespaces; None if that cannot be learned."""

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, Unpack, overload
 
 from dyninformer.checked import check_function, checked_name, checked_text
 from dyninformer.errors import NotSyncedWarning, ObjectNotFoundError, UnknownClusterError
-from dyninformer.frames.selection import EVERYTHING, Choice, Rows, SelectOptions, Table
+from dyninformer.frames.selection import (
+    EVERYTHING,
+    Choice,
+    Rows,
+    SelectOptions,
+    Table,
+    chosen_paths,
+)
 from dyninformer.frames.together import Part, tabled_together
-from dyninformer.lister import GenericLister, Held, chosen_of, one_namespace
+from dyninformer.lister import (
+    GenericLister,
+    Held,
+    check_index,
+    check_paths,
+    chosen_of,
+    one_namespace,
+    swapped,
+)
 from dyninformer.options import IndexValue, spelled_out
 from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
+from dyninformer.store.matching import wanted
 from dyninformer.store.snapshot import Columns, Selector, View
 from dyninformer.store.store import Store
 from dyninformer.types import Key, Names, Object, Objects
@@ -79,6 +95,7 @@ class FleetLister(Shown):
         self._missing = missing
         self._waited = waited
         self._fresh = True  # no read has looked yet whether the caches are synced
+        self._checked_indexes: set[str] = set()
 
     @property
     def clusters(self) -> Names:
@@ -145,7 +162,8 @@ class FleetLister(Shown):
         if default is not _RAISE:
             return default
         asked = f"{namespace}/{name}" if namespace else name
-        raise ObjectNotFoundError(self._not_found(asked, parts))
+        hint = swapped(asked, (each.lister.held.store for each in parts.values()))
+        raise ObjectNotFoundError(self._not_found(asked, parts) + hint)
 
     def find(
         self,
@@ -199,6 +217,7 @@ class FleetLister(Shown):
         """The same, one at a time, each with its cluster: ``("eu", object)``."""
         if selector is None and field_selector is None:
             return ((cluster, obj) for cluster, view in self._views(None) for obj in view)
+        self._check_fields(field_selector)
         return (
             (cluster, obj)
             for cluster, store in self._stores()
@@ -326,11 +345,20 @@ class FleetLister(Shown):
     def _selected(
         self, selector: Selector | None, field_selector: Selector | None, namespace: str | None
     ) -> Objects:
-        return [
+        found = [
             obj
             for _, store in self._stores()
             for obj in store.selected(selector, field_selector, namespace)
         ]
+        self._check_fields(field_selector)
+        return found
+
+    def _check_fields(self, field_selector: Selector | None) -> None:
+        if field_selector:
+            check_paths(self._held(), wanted(None, field_selector).field_paths)
+
+    def _held(self) -> Sequence[Held]:
+        return [each.lister.held for each in self._parts().values()]
 
     def _keys(self, namespace: str | None) -> ClusterKeys:
         return [
@@ -349,6 +377,8 @@ class FleetLister(Shown):
                 found += [store.shared_of(key, entry) for key, entry in entries]
             else:
                 found += store.codec.decode_all([entry for _, entry in entries])
+        if not found:
+            check_index(self._held(), index, self._checked_indexes)
         return found
 
     def _table(self, choice: Choice, namespace: str | None) -> Table:
@@ -359,7 +389,9 @@ class FleetLister(Shown):
             Part(cluster, *chosen_of(held.store, choice, namespace), held.known)
             for cluster, held in self.tables()
         ]
-        return tabled_together(parts, choice)
+        table = tabled_together(parts, choice)
+        check_paths(self._held(), chosen_paths(choice, table.columns))
+        return table
 
     def _not_found(self, asked: str, parts: ByCluster) -> str:
         late = [name for name, each in parts.items() if not each.informer.has_synced()]

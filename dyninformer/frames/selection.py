@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypedDict, 
 from dyninformer.checked import checked_mapping, checked_texts, wrong
 from dyninformer.discovery import PrinterColumn
 from dyninformer.discovery.known import Known
+from dyninformer.discovery.unknown_paths import whole_schema
 from dyninformer.errors import JSONPathError
 from dyninformer.frames import types
 from dyninformer.frames.types import Type
@@ -24,7 +25,7 @@ from dyninformer.options import IndexValue, check_known
 from dyninformer.shown import Shown
 from dyninformer.store.codec import Codec, Entry
 from dyninformer.store.collector import made_at_once
-from dyninformer.store.matching import entries_of
+from dyninformer.store.matching import entries_of, wanted
 from dyninformer.store.snapshot import Columns, Row, Selector, View
 from dyninformer.types import Key, Values
 
@@ -287,6 +288,17 @@ def tabled(
     return Table(columns, found, keys)
 
 
+def chosen_paths(choice: Choice, columns: Sequence[Column]) -> list[str | JSONPath]:
+    """Return the paths that a caller has written: of columns, of what to sort by, of fields."""
+    names = {column.name for column in columns}
+    sorts = () if choice.sort_by is None else checked_texts("sort_by", choice.sort_by, _SORT_BY)
+    return [
+        *(choice.columns or {}).values(),
+        *(text.removeprefix("-") for text in sorts if names.isdisjoint((text, text[1:]))),
+        *wanted(None, choice.field_selector).field_paths,
+    ]
+
+
 def table_of(view: View, columns: Sequence[Column]) -> Table:
     """These columns of all objects of a moment."""
     keys, entries = view.keys(), [entry for _, entry in view.items()]
@@ -304,7 +316,7 @@ def stream_schema(view: View, known: Known) -> object:
 def asked_for(known: Known, choice: Choice, *, namespaced: bool) -> ColumnList:
     """The columns of a choice, behind namespace and name."""
     columns = {each.name: each for each in identity(namespaced)}
-    schema = types.whole_schema(known.schema())
+    schema = whole_schema(known.schema())
     if choice.columns is None:
         for each in printer_columns(known, wide=False):
             name = free(each.name, columns.__contains__)

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from dyninformer.discovery.unknown_paths import Schema
 from dyninformer.jsonpath import JSONPath, index_text
 from dyninformer.jsonpath.cells import moment_of
 from dyninformer.jsonpath.comparisons import worth
@@ -24,7 +25,6 @@ from dyninformer.types import Values
 
 Fields: TypeAlias = "tuple[tuple[str, Type], ...]"
 Convert: TypeAlias = Callable[[Any], Any]
-Schema: TypeAlias = dict[str, Any]
 
 _INT64: Final = 1 << 63
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -90,49 +90,6 @@ OF_COLUMN: Final = {
     "date": TIME,
 }
 """The types of printer columns."""
-
-_TEXT: Final = {"type": "string"}
-_TIME: Final = {"type": "string", "format": "date-time"}
-_INTEGER: Final = {"type": "integer"}
-_TEXTS: Final = {"type": "object", "additionalProperties": _TEXT}
-_OWNER: Final = {
-    "apiVersion": _TEXT,
-    "blockOwnerDeletion": {"type": "boolean"},
-    "controller": {"type": "boolean"},
-    "kind": _TEXT,
-    "name": _TEXT,
-    "uid": _TEXT,
-}
-_METADATA: Final = {
-    "annotations": _TEXTS,
-    "creationTimestamp": _TIME,
-    "deletionGracePeriodSeconds": _INTEGER,
-    "deletionTimestamp": _TIME,
-    "finalizers": {"type": "array", "items": _TEXT},
-    "generateName": _TEXT,
-    "generation": _INTEGER,
-    "labels": _TEXTS,
-    "managedFields": {},
-    "name": _TEXT,
-    "namespace": _TEXT,
-    "ownerReferences": {"type": "array", "items": {"type": "object", "properties": _OWNER}},
-    "resourceVersion": _TEXT,
-    "uid": _TEXT,
-}
-
-
-def whole_schema(declared: Any) -> Schema:
-    """A schema with what every object has; a CRD only says that there is metadata."""
-    properties = declared.get("properties") if isinstance(declared, dict) else None
-    return {
-        "type": "object",
-        "properties": {
-            **(properties if isinstance(properties, dict) else {}),
-            "apiVersion": _TEXT,
-            "kind": _TEXT,
-            "metadata": {"type": "object", "properties": _METADATA},
-        },
-    }
 
 
 def of_schema(schema: Any) -> Type:

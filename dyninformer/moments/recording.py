@@ -288,7 +288,7 @@ def _known(gvr: GroupVersionResource, defined: list[ResourceDefinition]) -> Know
         PrinterColumn(each.name, each.type, each.path, each.priority) for each in found.columns
     )
     declared = Declared(columns, namespaced=found.namespaced)
-    return Known(gvr, lambda: declared)
+    return Known(gvr, lambda _: declared)
 
 
 def _any(_: RecordingLine) -> bool:

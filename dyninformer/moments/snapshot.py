@@ -124,7 +124,7 @@ class Snapshot(NotPickled, GenericLister):
             time=read.time,
             resource_version=read.version,
             namespaces=read.namespaces,
-            known=Known(read.view.gvr, lambda: read.declared),
+            known=Known(read.view.gvr, lambda _: read.declared),
         )
 
     def __repr__(self) -> str:

@@ -96,6 +96,8 @@ class Wanted:
             *map(_of_label, labels.requirements),
             *map(_of_field, rest),
         )
+        fields_alone = [each.asked for each in self.conditions if not each.asked.label]
+        self.field_paths = tuple(each.path for each in fields_alone)
 
     def _is_told_by_keys(self, requirement: FieldRequirement) -> bool:
         wanted = {_NAME.name: self.name, _NAMESPACE.name: self.namespace}
@@ -268,7 +270,12 @@ def _label_meets(requirement: LabelRequirement, value: Any) -> bool:
 
 
 def _of_field(requirement: FieldRequirement) -> Condition:
-    name = requirement.field.lstrip(".")
+    field = requirement.field
+    if not field or field != field.strip():  # part of the name for the server, no path has it
+        refusal = SelectorError(f"field label not supported: {field}")
+        refusal.add_note("Write a field selector without blanks: spec.color=red,spec.size=2")
+        raise refusal
+    name = field.lstrip(".")
     asked = Asked(label=False, name=name)
     try:
         parsed = JSONPath(asked.path).parsed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -248,6 +248,10 @@ class Store:
         with self.lock:
             entries = self.entries.some(count, namespace)
         return View(self.gvr, self.codec, entries)
+
+    def some_json(self, count: int) -> Iterator[bytes]:
+        """Return the JSON of so many of the cached objects, one unpacked at a time."""
+        return (self.codec.plain(entry) for _, entry in self.first(count).items())
 
     @property
     def held_bytes(self) -> int:

@@ -358,6 +358,18 @@ def test_what_is_written_is_in_the_cache_when_that_was_awaited(server: ApiServer
     run(main)
 
 
+def test_a_swapped_name_and_namespace_get_a_hint(server: ApiServer, run: Run) -> None:
+    """The lister is the one that threads have."""
+    write(server, "a", x="1")
+
+    async def main() -> None:
+        async with opened(server) as maps:
+            with pytest.raises(ObjectNotFoundError, match=r"as in get\('a', 'default'\)"):
+                maps.lister.get("default", "a")
+
+    run(main)
+
+
 def test_a_wait_for_a_write_costs_no_thread(server: ApiServer, run: Run) -> None:
     """The request does, while it is under way."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dyninformer.errors import SelectorError
+from dyninformer.store.matching import wanted
 from tests.conformance.cluster import Collection
 from tests.conformance.wire import Wire
 
@@ -79,6 +81,9 @@ def test_a_label_selector_that_cannot_be_read_is_refused(
         ("spec.on=true", "a"),
         ("spec.color=red,spec.size=2", "a"),
         ("spec.color!=red,metadata.name!=c", "b"),
+        ("spec.color= red", ""),
+        ("spec.color!= red", "abc"),
+        ("=,spec.color=red", "a"),
     ],
 )
 def test_field_selectors_select(labelled: Collection, selector: str, expected: str) -> None:
@@ -105,8 +110,19 @@ def test_a_field_selector_on_the_namespace_selects_among_all(
             "spec.color in (red)",
             ("invalid selector: 'spec.color in (red)'; can't understand 'spec.color in (red)'"),
         ),
+        ("spec.color = red", "field label not supported: spec.color "),
+        ("spec.color=red, spec.size=2", "field label not supported:  spec.size"),
+        ("=red", "field label not supported: "),
     ],
-    ids=["no selectable field", "a label", "no operator", "a set"],
+    ids=[
+        "no selectable field",
+        "a label",
+        "no operator",
+        "a set",
+        "blanks around the operator",
+        "a blank behind the comma",
+        "no field",
+    ],
 )
 @pytest.mark.parametrize("watch", ["0", "1"])
 def test_a_field_selector_that_cannot_be_used_is_refused(
@@ -116,6 +132,17 @@ def test_a_field_selector_that_cannot_be_used_is_refused(
     answer = widgets.api.get(widgets.path, {"fieldSelector": selector, "watch": watch})
     assert (answer.status, answer.json["reason"]) == (400, "BadRequest")
     assert answer.json["message"] == message
+
+
+@pytest.mark.parametrize("selector", ["spec.color = red", "spec.color=red, spec.size=2", "=red"])
+def test_the_cache_refuses_a_field_with_a_blank_in_the_servers_words(
+    widgets: Collection, selector: str
+) -> None:
+    """A read of the cache and a list of the server answer with the same message."""
+    answer = widgets.api.get(widgets.path, {"fieldSelector": selector})
+    with pytest.raises(SelectorError) as caught:
+        wanted(None, selector)
+    assert str(caught.value) == answer.json["message"]
 
 
 def test_a_cluster_scoped_resource_has_no_namespace_field(api: Wire) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from dyninformer import ClusterKey, Fleet, FleetLister, NotSyncedWarning, ObjectNotFoundError
+from dyninformer.errors import JSONPathWarning
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import Refuse
 from tests.conformance.shapes import ANYTHING, crd
@@ -73,6 +75,40 @@ def test_what_no_cluster_has_says_where_it_was_looked_for(lister: FleetLister) -
     assert lister.get("x/y", default=None) is None
     with pytest.raises(ValueError, match="give the namespace too"):
         lister.get("y")
+
+
+def test_a_swapped_name_and_namespace_get_a_hint(lister: FleetLister) -> None:
+    """If any of the clusters that are read has the object."""
+    hint = r"kube-system/b is there: the name comes first, as in get\('b', 'kube-system'\)"
+    for cluster in (None, "us"):
+        with pytest.raises(ObjectNotFoundError, match=hint):
+            lister.get("kube-system", "b", cluster=cluster)
+    with pytest.raises(ObjectNotFoundError, match=r"which is synced$"):
+        lister.get("kube-system", "b", cluster="eu")
+
+
+def test_a_path_that_no_object_can_have_warns_once_for_all_clusters(
+    fleet: Fleet, eu: ApiServer, us: ApiServer
+) -> None:
+    """In selections, tables and indexes; one cluster is asked for the CRD."""
+    for each in (eu, us):
+        each.install("examples/crd")
+    typo = ".spec.isuerRef.name"
+    reads: list[Callable[[FleetLister], object]] = [
+        lambda lister: lister.list(field_selector=f"{typo}=ca"),
+        lambda lister: list(lister.items(field_selector=f"{typo}1=ca")),
+        lambda lister: lister.select({"issuer": f"{typo}2"}),
+        lambda lister: lister.by_index("typo", "ca"),
+    ]
+    lister = fleet.for_resource("cert", indexers={"typo": f"{typo}3"}).lister
+    fleet.sync(PATIENCE)
+    for read in reads:
+        with pytest.warns(JSONPathWarning, match="isuerRef") as warned:
+            read(lister)
+        assert len(warned) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read(lister)
 
 
 def test_a_key_is_in_it_with_its_cluster_or_without(lister: FleetLister) -> None:

@@ -107,5 +107,5 @@ def holding(
     """A lister of these objects, of which the CRD is known, or nothing."""
     store = Store(gvr, **options)
     store.apply([("ADDED", store.receive(msgspec.json.encode(each))) for each in objects])
-    known = Known(gvr) if crd is None else Known(gvr, lambda: declared(crd, gvr))
+    known = Known(gvr) if crd is None else Known(gvr, lambda _: declared(crd, gvr))
     return GenericLister(store, lambda: True, known=known)

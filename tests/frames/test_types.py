@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dyninformer.discovery.unknown_paths import whole_schema
 from dyninformer.frames import types
-from dyninformer.frames.types import Kind, Type, fitted, of_path, of_schema, of_values, whole_schema
+from dyninformer.frames.types import Kind, Type, fitted, of_path, of_schema, of_values
 from dyninformer.jsonpath import JSONPath
 from dyninformer.jsonpath.cells import cell
 from tests.frames.objects import CRD

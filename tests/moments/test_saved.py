@@ -112,7 +112,7 @@ def test_s39_what_the_crd_declares_is_kept(tmp_path: Path) -> None:
     shut = widget("a", 1, n="7", doors=[left, right])
     open_ = widget("a", 2, n="7", doors=[left, {**right, "open": True}])
     before, after = (
-        snapshot(each, known=Known(WIDGETS, lambda: DECLARED)) for each in (shut, open_)
+        snapshot(each, known=Known(WIDGETS, lambda _: DECLARED)) for each in (shut, open_)
     )
     path = tmp_path / "saved"
     before.save(path)

@@ -125,6 +125,26 @@ def test_a_field_that_is_no_path_is_refused(field: str) -> None:
 
 @pytest.mark.parametrize(
     "selector",
+    ["spec.a = b", "spec.a !=b", "spec.a=b, spec.c=d", "metadata.name =x", "=x", {"spec.a ": "b"}],
+    ids=str,
+)
+def test_s43_a_field_with_blanks_around_it_is_refused_as_the_server_does(
+    selector: str | dict[str, str],
+) -> None:
+    """The API server takes the blank as part of the field's name."""
+    with pytest.raises(SelectorError, match=r"^field label not supported: ") as caught:
+        wanted(None, selector)
+    assert "without blanks" in caught.value.__notes__[0]
+
+
+def test_s43_a_blank_in_front_of_a_value_is_part_of_it() -> None:
+    """As for the API server, which finds nothing then."""
+    view = View(WIDGETS, Codec(), {"": {"a": b'{"spec":{"a":"b"}}', "b": b'{"spec":{"a":" b"}}'}})
+    assert list(entries_of(view, None, "spec.a= b")) == ["b"]
+
+
+@pytest.mark.parametrize(
+    "selector",
     [{"app": "shop,tier=0"}, {"app": "shop,!tier"}, {"app!": "shop"}, {"app": "=shop"}],
     ids=str,
 )

@@ -7,12 +7,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
 from dyninformer.checked import checked_mapping, checked_texts
-from dyninformer.discovery.known import Known
 from dyninformer.display.live.rows import Found
 from dyninformer.errors import StoppedError
 from dyninformer.frames import types
-from dyninformer.frames.selection import Choice, ColumnList, asked_for, gathered, is_namespaced
+from dyninformer.frames.selection import (
+    Choice,
+    ColumnList,
+    asked_for,
+    chosen_paths,
+    gathered,
+    is_namespaced,
+)
 from dyninformer.jsonpath import JSONPath
+from dyninformer.lister import check_paths
 from dyninformer.store.matching import entries_of
 from dyninformer.store.snapshot import Columns, Selector, View
 from dyninformer.types import Keys
@@ -68,7 +75,8 @@ class Source:
                 JSONPath(path)
         entries_of(informer.held(()), selector, field_selector)
         self._choice = Choice(columns, selector, field_selector)
-        self._known = Known.by(informer.runtime.discovery, informer.gvr)
+        self._known = informer.lister.held.known
+        check_paths([informer.lister.held], chosen_paths(self._choice, ()))
         self._wake: Callable[[], object] = _nobody
         self._sleeper = _Sleeper()
         self._keys: ChangedKeys | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-from dyninformer.selectors import FieldSelector, LabelSelector
+from dyninformer.selectors import FieldSelector, LabelSelector, go_quoted
 from dyninformer.testing.cluster.log import Version
 from dyninformer.testing.cluster.resources import Resource, value_at
 from dyninformer.testing.cluster.schema import prepare_for_read
@@ -58,7 +58,7 @@ def check_field_labels(selector: FieldSelector, resource: Resource) -> None:
 def _unknown_field(field: str, resource: Resource, *, plain: bool) -> ApiError:
     if plain:
         known = 'only "metadata.name", "metadata.namespace"'
-        return bad_request(f'"{field}" is not a known field selector: {known}')
+        return bad_request(f"{go_quoted(field)} is not a known field selector: {known}")
     if (resource.group, resource.plural) == ("batch", "jobs"):
         return bad_request(f'field label "{field}" not supported for Job')
     return bad_request(f"field label not supported: {field}")

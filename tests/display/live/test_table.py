@@ -15,7 +15,7 @@ from dyninformer.display.live import table as live
 from dyninformer.display.live.source import Source
 from dyninformer.display.live.table import LiveTable
 from dyninformer.display.live.view import PAUSE_SECONDS
-from dyninformer.errors import JSONPathError, SelectorError
+from dyninformer.errors import JSONPathError, JSONPathWarning, SelectorError
 from dyninformer.testing import ApiServer
 from tests.config_maps import write
 from tests.display.live.screens import FakeScreen
@@ -356,3 +356,14 @@ def test_what_is_wrong_is_refused_at_once(
     else:
         with pytest.raises(error):
             synced.live(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_path_that_no_object_can_have_warns(
+    server: ApiServer, synced: SharedIndexInformer
+) -> None:
+    """When the view is made, on the caller's thread."""
+    synced.wait_for_version(write(server, "a", n="1"), 20)
+    with pytest.warns(JSONPathWarning, match="did you mean .metadata.name?"):
+        synced.live({"n": ".metadata.nmae"})
+    with pytest.warns(JSONPathWarning, match="did you mean .metadata.uid?"):
+        synced.live(by=".metadata.uidd")
