@@ -98,10 +98,14 @@ class EventFilter:
         self._initial = initial
 
     def shown(self, received: TimedEvent) -> ShownEvent | None:
-        """What is shown of an event; None if nothing is."""
-        event = received.event
+        """Return the event as it is shown; None if the options leave it out."""
         if received.existing and not self._initial:
             return None
+        return self.selected(received)
+
+    def selected(self, received: TimedEvent) -> ShownEvent | None:
+        """Do the same, and keep the events that ``--no-initial`` leaves out."""
+        event = received.event
         type_ = watch_type(event, self._fits)
         if type_ is None:
             return None
@@ -386,7 +390,8 @@ def show_events(
         say(line)
 
     sources = [source for _, source in clusters]
-    there = (events.shown(each) for each in sources[0].waiting(sources) if each.existing)
+    # Objects that --no-initial leaves out may change later, in columns that are wide enough.
+    there = (events.selected(each) for each in sources[0].waiting(sources) if each.existing)
     form.make_room(each for each in there if each is not None)
     try:
         for received in received_events(clusters, length, look, note):

@@ -462,6 +462,25 @@ def test_wildcards_line_up_too(run_either: Run) -> None:
     assert head.index("CHANGED") == longest + 3
 
 
+@pytest.mark.parametrize("words", [("watch", "--no-initial"), ("get", "--watch-only")], ids=str)
+def test_objects_that_are_not_shown_at_the_beginning_line_up_too(
+    own: ApiServer, words: tuple[str, str]
+) -> None:
+    """The columns have room for every object that is there, so later rows do not shift."""
+    mail = own.get("certificates/mail", "prod")
+    named = {**mail, "metadata": {"name": "a-much-longer-name", "namespace": "prod"}}
+    own.create(named)
+    command, option = words
+    args = (command, "cert", "-n", "prod", option)
+    with running(own.kubeconfig(), *args, terminal=True) as watching:
+        watching.shows("live; as the server had it")
+        for name in ("mail", "a-much-longer-name"):
+            own.patch(f"certificates/{name}", {"spec": {"secretName": "other"}}, "prod")
+            watching.shows(f"{name} .*other")
+    lines = [re.sub("\x1b\\[[0-9;]*[mK]", "", line) for line in watching.output.splitlines()]
+    assert len({line.index("other") for line in lines if "other" in line}) == 1
+
+
 def test_a_column_that_must_grow_does_so_with_room_for_more(own: ApiServer) -> None:
     """Names that come later are longer; an age has room from the start."""
     with running(own.kubeconfig(), "watch", "cert", "-A") as watching:
