@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from dyninformer import __version__
 from dyninformer.cli import completion
-from dyninformer.cli.errors import WRONG_USAGE, CommandError, reported
+from dyninformer.cli.errors import WRONG_USAGE, CommandError, reported, silent_without_reader
 from dyninformer.cli.global_flags import RARE, GlobalFlags, parameters, spellings
 from dyninformer.cli.plain_values import take_as_they_come
 
@@ -220,8 +220,9 @@ app.callback()(_global)
 def main() -> None:
     """Run the command line, to the end of the process."""
     try:
-        if not completion.answered():
-            app()
+        with silent_without_reader():
+            if not completion.answered():
+                app()
     finally:
         # All memory goes with the process. Without this the interpreter looks for cycles in it
         # first, which takes an eighth of the CPU of `get` of 2,000 objects.
