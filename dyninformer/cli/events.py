@@ -21,7 +21,7 @@ from dyninformer.display import forms
 from dyninformer.display.columns import Columns, row, widest_row
 from dyninformer.display.diff import ADDED as PLUS
 from dyninformer.display.diff import REMOVED as MINUS
-from dyninformer.display.diff import diff_lines, short_path
+from dyninformer.display.diff import diff_lines
 from dyninformer.display.neat import neat
 from dyninformer.display.table import Table
 from dyninformer.display.text import Line, visible
@@ -238,7 +238,7 @@ class EventTable:
 def _changed(shown: ShownEvent) -> str:
     if shown.missed:
         return "missed"
-    paths = [short_path(change.path) for change in shown.changes]
+    paths = [change.path for change in shown.changes]
     if len(paths) > 1 and _GENERATION in paths:
         paths.remove(_GENERATION)  # it only counts the others
     more = len(paths) - _PATHS
