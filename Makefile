@@ -16,6 +16,7 @@ PRERELEASES := .venv-prereleases
 PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_factory.py
 NEWEST_PYTHON := .venv-3.14
 BROWSER := .venv-browser
+DEMO := .venv-demo
 # Of the Python peers of make bench-peers; the others are in build/peers.
 PEERS_VENV := .venv-peers
 # What of it: make bench-peers PEERS="dyninformer kube-rs --objects 10000"
@@ -40,8 +41,8 @@ FAST := -m "not soak and not real" --ignore tests/conformance --ignore tests/sim
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/ready ## see it work: an embedded API server, examples/crd, and an informer on it
-	@$(BIN)/dyninformer demo --manifests examples/crd
+demo: $(DEMO)/ready ## see it work: an embedded API server, examples/crd, and an informer on it
+	@$(DEMO)/bin/dyninformer demo --manifests examples/crd
 
 notebook: $(BROWSER)/ready ## open JupyterLab on examples/explore.ipynb, with a busy cluster behind it
 	@$(BROWSER)/bin/python examples/notebook.py -- $(NOTEBOOK_ARGS)
@@ -127,7 +128,7 @@ kube: ## build etcd, kube-apiserver and kubectl for the real-server tests (needs
 	@tests/kube/build
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(LOWEST) $(PRERELEASES) $(NEWEST_PYTHON) $(BROWSER) $(PEERS_VENV) .python-3.14 build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(PRERELEASES) $(NEWEST_PYTHON) $(BROWSER) $(DEMO) $(PEERS_VENV) .python-3.14 build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 # A virtual environment with this folder installed in it, for editing. Python says why it cannot, if it cannot.
 define new-venv
@@ -140,6 +141,12 @@ $(VENV)/ready: setup.cfg pyproject.toml
 	$(new-venv)
 	@echo "Installing into $(@D) ..."
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,pyright,fuzz]'
+	@touch $@
+
+$(DEMO)/ready: setup.cfg pyproject.toml
+	$(new-venv)
+	@echo "Installing the extras cli and testing into $(@D) ..."
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,testing]'
 	@touch $@
 
 $(LOWEST)/ready: setup.cfg pyproject.toml tests/lowest_versions.py

@@ -142,8 +142,13 @@ def main() -> int:
         if given.save:
             save(environment)
             return 0
-        print(f"KUBECONFIG={environment['KUBECONFIG']} is the cluster's, for kubectl, too.")
-        command = [sys.executable, "-m", "jupyterlab", *given.options, str(NOTEBOOK)]
+        print(
+            f"KUBECONFIG={environment['KUBECONFIG']} is the cluster's, for kubectl, too.",
+            flush=True,
+        )
+        # JupyterLab refuses root, who is the only user of many containers.
+        root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        command = [sys.executable, "-m", "jupyterlab", *root, *given.options, str(NOTEBOOK)]
         try:
             return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603
         except KeyboardInterrupt:

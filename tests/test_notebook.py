@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,21 @@ Cell = dict[str, Any]
 def kinds(cell: Cell) -> set[str]:
     """What a cell shows: the types of its outputs, and the streams that it prints to."""
     return {kind for each in cell["outputs"] for kind in each.get("data", {each.get("name"): ""})}
+
+
+def test_jupyterlab_starts_for_root_too(tmp_path: Path) -> None:
+    """JupyterLab refuses root, as in a container, unless it is told to allow that."""
+    (tmp_path / "jupyterlab.py").write_text("import sys; print(sys.argv[1:], flush=True)")
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "notebook.py", "--", "--no-browser"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    root = ["--allow-root"] if os.geteuid() == 0 else []
+    assert done.stdout.splitlines()[-1] == str([*root, "--no-browser", str(NOTEBOOK)])
 
 
 @pytest.mark.timeout(240)

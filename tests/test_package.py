@@ -131,3 +131,30 @@ def test_what_the_commands_run_is_there() -> None:
     named = set(re.findall(r"\btests/[\w./]+", (ROOT / "Makefile").read_text(encoding="utf-8")))
     assert len(named) > 5
     assert [place for place in sorted(named) if not (ROOT / place).exists()] == []
+
+
+def test_the_demo_installs_only_what_it_needs(tmp_path: Path) -> None:
+    """Two extras, in an environment apart from the large one for development."""
+    would_run = subprocess.run(
+        ["make", "--dry-run", "--no-print-directory", "demo", f"DEMO={tmp_path}/env"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    assert re.findall(r"--editable '(.*)'", would_run) == [".[cli,testing]"]
+    assert f"{tmp_path}/env/bin/dyninformer demo" in would_run
+
+
+def test_no_environment_of_a_clone_is_in_git() -> None:
+    """Git ignores each virtual environment that the Makefile creates, and clean removes it."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    created = dict(re.findall(r"^(\w+) [?:]= (\.venv\S*)$", makefile, re.MULTILINE))
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    removed = re.search(r"^clean:.*\n\trm -rf (.*)$", makefile, re.MULTILINE)
+    assert removed
+    assert "DEMO" in created
+    for name, folder in created.items():
+        assert f"{folder}/" in ignored
+        assert f"$({name})" in removed[1]

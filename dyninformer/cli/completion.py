@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import typer
 
+from dyninformer.cli.errors import silent_without_reader
 from dyninformer.errors import DynInformerError
 
 if TYPE_CHECKING:
@@ -185,8 +186,8 @@ def main() -> None:
 
     kubectl runs this as ``kubectl_complete-informer`` with the words of the command line.
     """
-    sys.stdout.write("\n".join([*_candidates(sys.argv[1:]), _NO_FILES]) + "\n")
-    sys.stdout.flush()
+    with silent_without_reader():
+        sys.stdout.write("\n".join([*_candidates(sys.argv[1:]), _NO_FILES]) + "\n")
 
 
 def answered() -> bool:
@@ -215,7 +216,6 @@ def answered() -> bool:
             sys.stdout.write("\n".join(found))
     else:
         return False
-    sys.stdout.flush()
     return True
 
 

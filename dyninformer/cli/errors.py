@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import typer
@@ -85,7 +85,7 @@ def _said(error: Exception) -> str:
 def reported() -> Iterator[None]:
     """Report a failure as one message, without a traceback, and exit with its code.
 
-    An interrupt prints nothing. A reader that closes the pipe (``| head``) is not a failure.
+    An interrupt prints nothing.
     """
     try:
         yield
@@ -93,9 +93,28 @@ def reported() -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        # What is still buffered has nowhere to go; the interpreter must not try at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
+        raise  # `silent_without_reader` ends the program
     except (errors.DynInformerError, ValueError, OSError) as error:
-        typer.echo(f"error: {visible_lines(in_a_shell(_said(error)))}", err=True)
+        with suppress(BrokenPipeError):
+            typer.echo(f"error: {visible_lines(in_a_shell(_said(error)))}", err=True)
         raise typer.Exit(exit_code(error)) from None
+
+
+@contextmanager
+def silent_without_reader() -> Iterator[None]:
+    """Exit silently if the reader of stdout or stderr has left (``| head``): it is no failure."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit) as end:
+        # typer and rich exit with 1 then, whatever they were printing.
+        cause = end if isinstance(end, BrokenPipeError) else end.__context__
+        if not isinstance(cause, BrokenPipeError):
+            raise
+        # A wrong usage keeps its code, though its message has no reader.
+        raise SystemExit(getattr(cause.__context__, "exit_code", 0)) from None
+    finally:
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed from the beginning
+            try:
+                stream.flush()
+            except BrokenPipeError:  # Python would flush it once more at exit, and fail
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -21,7 +21,7 @@ from dyninformer.display import forms
 from dyninformer.display.columns import Columns, row, widest_row
 from dyninformer.display.diff import ADDED as PLUS
 from dyninformer.display.diff import REMOVED as MINUS
-from dyninformer.display.diff import diff_lines, short_path
+from dyninformer.display.diff import diff_lines
 from dyninformer.display.neat import neat
 from dyninformer.display.table import Table
 from dyninformer.display.text import Line, visible
@@ -98,10 +98,14 @@ class EventFilter:
         self._initial = initial
 
     def shown(self, received: TimedEvent) -> ShownEvent | None:
-        """What is shown of an event; None if nothing is."""
-        event = received.event
+        """Return the event as it is shown; None if the options leave it out."""
         if received.existing and not self._initial:
             return None
+        return self.selected(received)
+
+    def selected(self, received: TimedEvent) -> ShownEvent | None:
+        """Do the same, and keep the events that ``--no-initial`` leaves out."""
+        event = received.event
         type_ = watch_type(event, self._fits)
         if type_ is None:
             return None
@@ -234,7 +238,7 @@ class EventTable:
 def _changed(shown: ShownEvent) -> str:
     if shown.missed:
         return "missed"
-    paths = [short_path(change.path) for change in shown.changes]
+    paths = [change.path for change in shown.changes]
     if len(paths) > 1 and _GENERATION in paths:
         paths.remove(_GENERATION)  # it only counts the others
     more = len(paths) - _PATHS
@@ -386,7 +390,8 @@ def show_events(
         say(line)
 
     sources = [source for _, source in clusters]
-    there = (events.shown(each) for each in sources[0].waiting(sources) if each.existing)
+    # Objects that --no-initial leaves out may change later, in columns that are wide enough.
+    there = (events.selected(each) for each in sources[0].waiting(sources) if each.existing)
     form.make_room(each for each in there if each is not None)
     try:
         for received in received_events(clusters, length, look, note):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import wraps
@@ -17,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from dyninformer import __version__
 from dyninformer.cli import completion
-from dyninformer.cli.errors import WRONG_USAGE, CommandError, reported
+from dyninformer.cli.errors import WRONG_USAGE, CommandError, reported, silent_without_reader
 from dyninformer.cli.global_flags import RARE, GlobalFlags, parameters, spellings
 from dyninformer.cli.plain_values import take_as_they_come
 
@@ -66,6 +67,23 @@ COMMANDS = {
 }
 
 
+@contextmanager
+def advising(ctx: Any) -> Iterator[None]:
+    """Suggest an option that is spelled like one that does not exist.
+
+    typer suggests what is hardly alike: --as for --raw.
+    """
+    try:
+        yield
+    except typer.TyperException as error:
+        if not hasattr(error, "possibilities"):
+            raise
+        from dyninformer.cli import hints  # noqa: PLC0415 - only a wrong usage needs it
+
+        name = getattr(error, "option_name", "")
+        ctx.fail(hints.no_such_option(error.message, name, ctx.command.get_params(ctx)))
+
+
 class PlainCommand(TyperCommand):
     """A command whose help says nothing of how Python keeps a value."""
 
@@ -86,7 +104,8 @@ class PlainCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """``-o=yaml`` is ``-o yaml``, as in kubectl."""
-        return super().parse_args(ctx, [_ASSIGNED.sub(r"\1", each) for each in args])
+        with advising(ctx):
+            return super().parse_args(ctx, [_ASSIGNED.sub(r"\1", each) for each in args])
 
 
 class LazyGroup(TyperGroup):
@@ -108,7 +127,8 @@ class LazyGroup(TyperGroup):
                 raise CommandError(
                     f"{moved[0]} has an API server of its own: leave {flag} out", code=WRONG_USAGE
                 )
-        return super().parse_args(ctx, moved)
+        with advising(ctx):
+            return super().parse_args(ctx, moved)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The subcommands, in the order in which one meets them."""
@@ -125,7 +145,11 @@ class LazyGroup(TyperGroup):
         """The command that is called, with its arguments."""
         if args and args[0] in COMMANDS:
             return args[0], load_command(args[0]), args[1:]
-        return super().resolve_command(ctx, args)
+        if ctx.resilient_parsing:  # a shell asks what may follow
+            return super().resolve_command(ctx, args)
+        from dyninformer.cli import hints  # noqa: PLC0415 - only a wrong usage needs it
+
+        return ctx.fail(hints.no_such_command(args[0], COMMANDS))
 
 
 def options_behind_command(args: list[str]) -> list[str]:
@@ -220,8 +244,9 @@ app.callback()(_global)
 def main() -> None:
     """Run the command line, to the end of the process."""
     try:
-        if not completion.answered():
-            app()
+        with silent_without_reader():
+            if not completion.answered():
+                app()
     finally:
         # All memory goes with the process. Without this the interpreter looks for cycles in it
         # first, which takes an eighth of the CPU of `get` of 2,000 objects.

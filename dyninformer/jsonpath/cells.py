@@ -13,6 +13,7 @@ from typing import Any
 from dyninformer.errors import JSONPathError
 from dyninformer.jsonpath.compiling import Expression
 from dyninformer.jsonpath.evaluate import GoInt
+from dyninformer.jsonpath.extended import ExtendedExpression
 from dyninformer.jsonpath.json_bytes import decoded
 from dyninformer.jsonpath.kubectl import column, relaxed
 from dyninformer.jsonpath.path import expressions
@@ -144,10 +145,13 @@ def _two(large: int, unit: str, small: int, small_unit: str) -> str:
 def custom_column(path: str, obj: Any) -> str:
     """The cell that ``kubectl get -o custom-columns`` shows for a path, in any spelling.
 
+    A path that begins with ``$`` is jsonpath-ng's; kubectl finds nothing by such a path.
+
     >>> custom_column("metadata.labels", {"metadata": {"labels": {"a": "b"}}})
     'map[a:b]'
     """
-    groups = expressions.get(relaxed, path).groups(decoded(obj))
+    parse = ExtendedExpression if path.startswith("$") else relaxed
+    groups = expressions.get(parse, path).groups(decoded(obj))
     shown = [_visible(sprint(value)) for group in groups for value in group]
     if not groups or not groups[0]:
         shown.insert(0, "<none>")

@@ -50,13 +50,16 @@ class PathCondition:
     def __init__(self, text: str) -> None:
         self.text = checked_text("a condition", text, "text such as '{.status.phase}=Running'")
         expression, *values = _split(text)
+        if text.startswith("$"):  # not kubectl's: "=" may stand in a filter of jsonpath-ng's
+            expression, operator, value = divided(text)
+            values = [value] if operator else []
         if not expression:
             raise JSONPathError("the condition is empty; write one as {.status.phase}=Running")
         if len(values) > 1:
             raise JSONPathError(
                 f"{text}: more than one value; write a condition as {{.status.phase}}=Running"
             )
-        self.path = JSONPath.relaxed(expression)
+        self.path = _path(expression)
         self.wanted = values[0].strip("'\"") if values else None
         if self.wanted == "":
             raise JSONPathError(f"{text}: no value behind '='; leave it out to wait for any")
@@ -74,6 +77,12 @@ class PathCondition:
 
     def __repr__(self) -> str:
         return f"PathCondition({self.text!r})"
+
+
+def _path(expression: str) -> JSONPath:
+    """Return kubectl's path in any spelling, or jsonpath-ng's, which begins with ``$``."""
+    extended = expression.startswith("$")
+    return JSONPath(expression) if extended else JSONPath.relaxed(expression)
 
 
 def _split(text: str) -> list[str]:
@@ -117,7 +126,7 @@ class Comparison:
                 f"with one of {', '.join(_OPERATORS)}"
             )
         self.text = text
-        self.path = JSONPath.relaxed(path.strip())
+        self.path = _path(path.strip())
         self._wanted = wanted
 
     def met(self, obj: Any) -> bool:

@@ -10,6 +10,17 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple, TypeAlias
 
+from dyninformer.errors import JSONPathError
+from dyninformer.jsonpath.parser import (
+    FieldNode,
+    FilterNode,
+    LiteralNode,
+    PathNode,
+    SliceNode,
+    TextNode,
+    parse,
+)
+
 Field: TypeAlias = tuple[str, str | int]
 Where: TypeAlias = tuple[Field, ...]
 """The one element of a list whose fields have these values."""
@@ -57,6 +68,44 @@ class Way(NamedTuple):
             steps, step = steps
             texts.append(_extended(step))
         return "$" + "".join(reversed(texts))
+
+
+def one_further(path: str, step: str | int) -> str:
+    r"""Return the path of a key or an index in the value that a path finds.
+
+    >>> print(one_further(".metadata.labels", "a.b/c"))
+    .metadata.labels.a\.b/c
+    >>> print(one_further(".metadata.labels", ""))
+    $.metadata.labels[""]
+    """
+    if path.startswith("$"):
+        return path + _extended(step)
+    way = None if _in_kubectl(step) else _way(path)
+    return str(way.to(step)) if way else path + _kubectl(step)
+
+
+def _way(path: str) -> Way | None:
+    """Return the way that a path in kubectl's dialect was written from; None for other paths."""
+    try:
+        (parsed,) = parse(f"{{{path}}}")
+    except (JSONPathError, ValueError):  # it is too long, or a template
+        return None
+    way = Way()
+    for node in parsed.nodes if isinstance(parsed, PathNode) else ():
+        match node:
+            case FieldNode(name):
+                way = way.to(name)
+            case SliceNode(start=int(index), single=True):
+                way = way.to(index)
+            case FilterNode(
+                PathNode((FieldNode(name),)),
+                "==",
+                PathNode((TextNode(value) | LiteralNode(int(value)),)),
+            ):
+                way = way.to(((name, value),))
+            case _:
+                return None
+    return way
 
 
 def can_be_compared(value: object) -> bool:

@@ -92,20 +92,80 @@ def test_help_imports_neither_the_client_nor_the_library(args: list[str]) -> Non
     }
 
 
-def test_a_reader_that_closes_the_pipe_is_no_failure(kubeconfig: Path) -> None:
+def into_closed_pipe(
+    *words: str, environment: dict[str, str], stderr_too: bool = False
+) -> tuple[int, str]:
+    """Run a script whose reader has left; return its exit code, and what stderr has if read."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", *words],
+            check=False,
+            stdout=writer,
+            stderr=writer if stderr_too else subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env={**os.environ, **environment},
+        )
+    finally:
+        os.close(writer)
+    return done.returncode, done.stderr or ""
+
+
+COMMAND = "from dyninformer.cli.start import main; main()"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--help",
+        "--version",
+        "--show-completion",
+        "get --help",
+        "resources",
+        "get cert -A",
+        "get cert -A -o yaml",
+        "watch cert -A --timeout 1",
+        "wait cert/shop -n prod --for create",
+        "count cert -A",
+        "tree cert/shop -n prod",
+        "doctor cert -n prod",
+        "demo --seconds 1",
+    ],
+)
+def test_a_reader_that_closes_the_pipe_is_no_failure(kubeconfig: Path, words: str) -> None:
     """``| head -1`` ends the command silently."""
-    command = [sys.executable, "-m", "dyninformer.cli.main", "resources"]
-    with subprocess.Popen(
-        [*command, "--kubeconfig", str(kubeconfig)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout
-        assert process.stderr
-        process.stdout.close()
-        assert process.stderr.read() == ""
-        assert process.wait(30) == 0
+    environment = {"KUBECONFIG": str(kubeconfig), "SHELL": "/bin/bash"}
+    assert into_closed_pipe(COMMAND, *words.split(), environment=environment) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [("--help", 0), ("get", 2), ("get nothing", 2), ("nothing", 2)]
+)
+def test_a_failure_keeps_its_exit_code_when_its_message_has_no_reader(
+    kubeconfig: Path, words: str, code: int
+) -> None:
+    """``2>&1 | head`` does not turn a failure into a success."""
+    environment = {"KUBECONFIG": str(kubeconfig)}
+    command = (COMMAND, *words.split())
+    assert into_closed_pipe(*command, environment=environment, stderr_too=True) == (code, "")
+
+
+@pytest.mark.parametrize(
+    ("script", "environment"),
+    [
+        (
+            COMMAND,
+            {"_DYNINFORMER_COMPLETE": "complete_bash", "COMP_WORDS": "d\nw", "COMP_CWORD": "1"},
+        ),
+        ("from dyninformer.cli.completion import main; main()", {}),
+    ],
+    ids=["shell", "kubectl"],
+)
+def test_completion_without_a_reader_says_nothing(script: str, environment: dict[str, str]) -> None:
+    """A shell that no longer wants the candidates sees no traceback."""
+    assert into_closed_pipe(script, "wa", environment=environment) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from typer.testing import Result
 
+from dyninformer import open_informer
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
 from dyninformer.testing.faults import HttpStatus
@@ -252,15 +253,64 @@ def test_elements_of_lists_are_named_by_their_keys(
     with running(kubeconfig, "watch", "gates", "-n", "prod", "--diff") as watch:
         watch.shows("ADDED gate.example.com/g in prod\n")
         either.patch("gates/g", {"spec": new}, "prod")
-        watch.shows(r'\+ .spec.routes\[host=a\].name: "one"\n')
+        watch.shows(r'\+ .spec.routes\[\?\(@.host=="a"\)\].name: "one"\n')
         update = watch.output[watch.output.index("MODIFIED") :]
         assert [line for line in update.splitlines() if ".spec" in line] == [
             '  + .spec.hosts[0]: "a"',
-            '  - .spec.routes[host=b].name: "one"',
-            '  + .spec.routes[host=b].name: "two"',
-            '  + .spec.routes[host=a].host: "a"',
-            '  + .spec.routes[host=a].name: "one"',
+            '  - .spec.routes[?(@.host=="b")].name: "one"',
+            '  + .spec.routes[?(@.host=="b")].name: "two"',
+            '  + .spec.routes[?(@.host=="a")].host: "a"',
+            '  + .spec.routes[?(@.host=="a")].name: "one"',
         ]
+
+
+def test_a_path_that_a_diff_prints_is_taken_by_everything_that_takes_a_path(
+    own: ApiServer, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finds the value that is printed behind it, with elements of lists named by their keys."""
+    spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    own.install(crd("example.com", "gates", "Gate", of_object(spec=spec)))
+    named = {"apiVersion": "example.com/v1", "kind": "Gate", "metadata": {"name": "g"}}
+    ports = [{"port": 53, "protocol": "TCP", "n": 1}, {"port": 53, "protocol": "UDP", "n": 2}]
+    conditions = [{"type": "Ready", "status": "False"}]
+    own.create({**named, "spec": {"conditions": conditions, "ports": ports}}, "prod")
+    with running(own.kubeconfig(), "watch", "gates", "-n", "prod", "--diff") as watch:
+        watch.shows("ADDED gate.example.com/g in prod\n")
+        changed = {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "ports": [ports[0], {**ports[1], "n": 3}],
+            "new": {"a.b/c": "x", "": {"d e": 4}},
+        }
+        own.patch("gates/g", {"spec": changed}, "prod")
+        shown = watch.shows(r"\+ .*new.*\n(?:.*\n)*.*\+ .*new.*\n")
+    printed = dict(re.findall(r"^  \+ (\S*spec.*): (.+)$", shown, re.MULTILINE))
+    assert list(printed) == [
+        '.spec.conditions[?(@.type=="Ready")].status',
+        '$.spec.ports[?(@.port==53 && @.protocol=="UDP")].n',
+        '$.spec.new[""]["d e"]',
+        r".spec.new.a\.b/c",
+    ]
+    monkeypatch.setenv("KUBECONFIG", str(own.kubeconfig()))
+    name = "gate.example.com/g\n"
+    for path, text in printed.items():
+        value = str(json.loads(text))
+        watched = ("watch", "gates", "-n", "prod", "--timeout", "0")
+        got = ("get", "gates", "-n", "prod")
+        asked = f"{path}={value}"
+        assert run(*watched, "--on", path).stdout.rstrip().endswith(f" {value}")
+        assert run(*watched, "--where", asked, "-o", "name").stdout == name
+        assert run(*watched[:-1], "9", "--until", asked).exit_code == 0
+        assert run("wait", "gates/g", "-n", "prod", "--for", f"jsonpath={asked}").exit_code == 0
+        assert run(*got, "--where", f"{path}!={value}", "-o", "name").stdout == ""
+        assert run(*got, "--sort-by", path, "-o", "name").stdout == name
+        assert run(*got, "-o", f"custom-columns=X:{path}", "--no-headers").stdout == f"{value}\n"
+        assert run(*got, "-o", f"csv=X:{path}", "--no-headers").stdout == f"{value}\n"
+        assert (
+            run("count", "gates", "--once", "-n", "prod", "--by", path).stdout.split()[-1] == value
+        )
+        with open_informer("gates", namespace="prod", indexers={"x": path}) as gates:
+            assert gates.lister.select({"x": path})[0]["x"] == json.loads(text)
+            assert gates.lister.by_index("x", value)
 
 
 def test_on_shows_only_what_changes_the_paths(
@@ -460,6 +510,25 @@ def test_wildcards_line_up_too(run_either: Run) -> None:
     head, *lines = result.stdout.splitlines()
     longest = max(len(line.rstrip()) for line in lines)
     assert head.index("CHANGED") == longest + 3
+
+
+@pytest.mark.parametrize("words", [("watch", "--no-initial"), ("get", "--watch-only")], ids=str)
+def test_objects_that_are_not_shown_at_the_beginning_line_up_too(
+    own: ApiServer, words: tuple[str, str]
+) -> None:
+    """The columns have room for every object that is there, so later rows do not shift."""
+    mail = own.get("certificates/mail", "prod")
+    named = {**mail, "metadata": {"name": "a-much-longer-name", "namespace": "prod"}}
+    own.create(named)
+    command, option = words
+    args = (command, "cert", "-n", "prod", option)
+    with running(own.kubeconfig(), *args, terminal=True) as watching:
+        watching.shows("live; as the server had it")
+        for name in ("mail", "a-much-longer-name"):
+            own.patch(f"certificates/{name}", {"spec": {"secretName": "other"}}, "prod")
+            watching.shows(f"{name} .*other")
+    lines = [re.sub("\x1b\\[[0-9;]*[mK]", "", line) for line in watching.output.splitlines()]
+    assert len({line.index("other") for line in lines if "other" in line}) == 1
 
 
 def test_a_column_that_must_grow_does_so_with_room_for_more(own: ApiServer) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dyninformer.errors import JSONPathError
-from dyninformer.jsonpath.comparisons import Comparison
+from dyninformer.jsonpath.comparisons import Comparison, PathCondition
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,17 @@ def test_operators_in_a_filter_belong_to_the_path() -> None:
     obj = {"items": [{"n": 1, "t": "a>b"}, {"n": 5, "t": "c"}]}
     assert Comparison("{.items[?(@.n>=3)].n}>4").met(obj)
     assert Comparison("{.items[?(@.t=='a>b')].n}<2").met(obj)
+
+
+def test_a_path_that_begins_with_a_dollar_is_jsonpath_ngs() -> None:
+    """It names an element by two keys, and an equals sign in its filter is part of the path."""
+    obj = {"ports": [{"n": 1, "t": "a=b", "x": 5}, {"n": 1, "t": "c", "x": 7}]}
+    path = '$.ports[?(@.n==1 && @.t=="a=b")].x'
+    assert PathCondition(path).met(obj)
+    assert PathCondition(f"{path}=5").met(obj)
+    assert not PathCondition(f"{path}=7").met(obj)
+    assert Comparison(f"{path}>4").met(obj)
+    assert not Comparison(f"{path}>=7").met(obj)
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1]])
