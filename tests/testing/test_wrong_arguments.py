@@ -247,7 +247,9 @@ DOORS = [
     Door(
         "Faults.add", lambda w: w.faults.add(faults.Reset(), seconds="1"), "seconds is '1': give a"
     ),
-    Door("Faults.add", lambda w: w.faults.add(faults.Reset(), open="no"), "open is 'no': give True"),
+    Door(
+        "Faults.add", lambda w: w.faults.add(faults.Reset(), open="no"), "open is 'no': give True"
+    ),
     Door(
         "Injection.wait_hit",
         lambda w: w.here.faults.add(faults.Reset()).wait_hit("1"),
