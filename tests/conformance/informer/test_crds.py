@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dyninformer import GroupVersionResource, InformerState
+from dyninformer import GroupVersionResource, InformerState, UnknownResourceError
 from dyninformer.testing.faults import Faults, HttpStatus, Reset
 from dyninformer.types import Object
 from tests.conformance import shapes
@@ -103,6 +103,33 @@ def test_s06_a_bare_name_is_a_mistake_once_the_crd_says_that_it_is_namespaced(
         for each in waits:
             with pytest.raises(ValueError, match="is namespaced: give the namespace too"):
                 each.result(PATIENCE)
+
+
+@pytest.mark.parametrize("name", ["rows", "row", "rw", "Row"])
+def test_s33_a_name_is_known_as_soon_as_its_crd_is_installed(
+    cluster: Cluster, group: str, factories: Factories, name: str
+) -> None:
+    """By its plural, singular, short name or kind, though discovery was read just before."""
+    factory = factories()
+    with pytest.raises(UnknownResourceError):
+        factory.for_resource(f"{name}.{group}")
+    rows = shapes.crd(group, "rows", "Row", shapes.ANYTHING)
+    rows["spec"]["names"]["shortNames"] = ["rw"]
+    cluster.server.install(rows)
+    assert factory.for_resource(f"{name}.{group}").gvr == rows_of(group)
+
+
+def test_s06_a_write_of_a_bare_name_is_a_mistake_as_soon_as_the_crd_is_installed(
+    cluster: Cluster, group: str, factories: Factories
+) -> None:
+    """Though discovery was read just before, and had no such resource then."""
+    factory = factories()
+    informer = factory.for_resource(rows_of(group), namespaces="").informer
+    with pytest.raises(UnknownResourceError):
+        factory.for_resource(f"rows.{group}")
+    cluster.server.install(shapes.crd(group, "rows", "Row", shapes.ANYTHING))
+    with pytest.raises(ValueError, match="is namespaced: give the namespace too"):
+        informer.patch("a", None, {"mood": "fine"})
 
 
 @on_embedded
