@@ -73,7 +73,7 @@ from dyninformer.watching.states import (
     WatchFrom,
     Watching,
 )
-from dyninformer.watching.status import InformerState, InformerStatus
+from dyninformer.watching.status import InformerState, InformerStatus, InformerTrouble
 
 _logger = logging.getLogger(__name__)
 _AUDIT: Final = "audit"  # the cause of a list, where too many are suspected to be asked for singly
@@ -514,7 +514,10 @@ class Session:
         if isinstance(report, Noted):
             _logger.warning("%s", report.text)
             return
-        _logger.log(logging.WARNING if report.news else logging.DEBUG, "%s", report.reason)
+        level = logging.WARNING if report.news else logging.DEBUG
+        if report.news and report.trouble is InformerTrouble.FORBIDDEN and self.scope.without_right:
+            level = logging.INFO  # the right is optional
+        _logger.log(level, "%s", report.reason)
         self._metrics.count("errors", self.scope.gvr, trouble=report.trouble.value)
         kind = UnreachableError if report.unreachable else DynInformerError
         try:
