@@ -164,7 +164,7 @@ class SharedIndexInformer(Writes[Object], Shown):
         self.key_rules = KeyRules(
             self._store,
             self.options.scopes,
-            lambda fresh: discovery.scope(gvr, fresh=fresh),
+            lambda: discovery.scope(gvr),
             self._runtime.owner,
         )
         self.use = Use()

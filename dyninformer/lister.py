@@ -63,15 +63,14 @@ _HOW: Final = "get({name!r}, namespace) or get('namespace/{name}'); find({name!r
 class KeyRules:
     """Which keys the objects of a collection can have. Every method: from any thread.
 
-    ``ask`` asks the server whether they are in namespaces, and says None if it cannot be learned;
-    given True it believes nothing that the server said before.
+    ``ask`` asks the server whether they are in namespaces, and says None if it cannot be learned.
     """
 
     def __init__(
         self,
         store: Store,
         namespaces: Sequence[str] = ALL_NAMESPACES,
-        ask: Callable[[bool], bool | None] = lambda _: None,
+        ask: Callable[[], bool | None] = lambda: None,
         owner: object = None,
     ) -> None:
         self.namespaces = tuple(namespaces)
@@ -111,11 +110,10 @@ class KeyRules:
         yield Pause(bell, lambda: not check.asking, deadline)
         check.look()
 
-    def learn(self, told: Callable[[bool | None], None], *, fresh: bool) -> None:
-        """Have the server asked, on another thread, which calls ``told`` with what it says.
+    def learn(self, told: Callable[[bool | None], None]) -> None:
+        """Ask the server on another thread, which calls ``told`` with the answer.
 
-        All that wait for an answer share one thread. ``fresh`` asks again even if the server was
-        asked a moment ago.
+        All that wait for an answer share one thread.
         """
         with self._lock:
             self._askers.append(told)
@@ -124,15 +122,15 @@ class KeyRules:
             self._asking = True
         name = f"dyninformer asking for the scope of {self._store.gvr}"
         try:
-            spawn(self._owner, name, lambda: self._learn(fresh=fresh))
+            spawn(self._owner, name, self._learn)
         except BaseException:
             self._asking = False
             raise
 
-    def _learn(self, *, fresh: bool) -> None:
+    def _learn(self) -> None:
         answer: bool | None = None
         try:
-            answer = self._ask(fresh)
+            answer = self._ask()
         finally:
             with self._lock:
                 self._asking = False
@@ -177,7 +175,7 @@ class KeyCheck:
         self._answers = Answers()
         self._delay = _FIRST_AGAIN
         self._again: float | None = 0.0  # when to ask; None while an answer is on its way
-        self._fresh = False  # the next question has to be a new one
+        self._fresh = False  # the server may know now: ask it without waiting for `_again`
         self.known = False
         """An object can have it."""
         rules.check_as(key, how, None)
@@ -218,8 +216,8 @@ class KeyCheck:
             self._rules.check_as(self._key, self._how, namespaced)
             self.known = True
         elif self._again is not None and (self._fresh or time.monotonic() >= self._again):
-            fresh, self._fresh, self._again = self._fresh, False, None
-            self._rules.learn(self._tell, fresh=fresh)
+            self._fresh, self._again = False, None
+            self._rules.learn(self._tell)
 
     def _tell(self, answer: bool | None) -> None:
         self._answers.append(answer)

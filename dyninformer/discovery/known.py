@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from dyninformer.discovery.declared import Declared
-from dyninformer.discovery.lookup import Discovery
+from dyninformer.discovery.lookup import MISS_KEPT, Discovery
 from dyninformer.discovery.resources import PrinterColumn, PrinterColumns
 from dyninformer.discovery.unknown_paths import PathCheck, Schema, whole_schema
 from dyninformer.errors import DynInformerError
@@ -83,6 +83,8 @@ class Known:
         found = self.declared().namespaced
         if found is None and time.monotonic() >= self._not_before:
             found = self._scope()
+            if found is None:
+                self._not_before = time.monotonic() + MISS_KEPT
         return found
 
 

@@ -32,7 +32,7 @@ from dyninformer.watching.requests import DocumentSource
 KEPT = 300.0
 """Seconds for which what was found is believed."""
 MISS_KEPT = 2.0
-"""Seconds for which it is believed that something was not there."""
+"""Seconds until a CRD that was absent, or could not be read by this user, is asked for again."""
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 _DECLARED_KEPT = 512  # resources
@@ -104,10 +104,12 @@ class Discovery:
         """
         checked_spelling(text)
         deadline = Deadline(self._patience if timeout is None else timeout)
+        called_at = self._clock()
         try:
-            found = self._catalog(KEPT, deadline).find(text)
-            if found is None:
-                catalog = self._catalog(MISS_KEPT, deadline)
+            catalog = self._catalog(called_at - KEPT, deadline)
+            found = catalog.find(text)
+            if found is None:  # its CRD may have been installed since the catalog was read
+                catalog = self._catalog(called_at, deadline)
                 found = catalog.find(text)
         except (UnreachableError, UnauthorizedError) as error:
             raise type(error)(f"cannot look up {text!r}: {error}") from error
@@ -130,13 +132,10 @@ class Discovery:
         """The group-versions of which something could not be learned, and why."""
         return {each.name: each.problem for each in self._all().served if each.problem}
 
-    def scope(
-        self, gvr: GroupVersionResource, *, fresh: bool = False, seconds: float | None = None
-    ) -> bool | None:
-        """Whether it is namespaced; None if that cannot be learned now. Never raises.
+    def scope(self, gvr: GroupVersionResource, *, seconds: float | None = None) -> bool | None:
+        """Tell whether it is namespaced; None if that cannot be learned now. Never raises.
 
-        ``fresh`` asks the server again even if it did not know the resource a moment ago;
-        ``seconds`` is how long it is waited for at most.
+        A resource that is not known yet is looked up on the server, for ``seconds`` at most.
         """
         checked("gvr", gvr, GroupVersionResource, "a GroupVersionResource")
         with self._lock:
@@ -145,7 +144,7 @@ class Discovery:
         if found is None:
             try:
                 deadline = None if seconds is None else Deadline(seconds)
-                found = self._catalog(0.0 if fresh else MISS_KEPT, deadline).get(gvr)
+                found = self._catalog(self._clock(), deadline).get(gvr)
             except DynInformerError:
                 return None
         return None if found is None else found.namespaced
@@ -204,7 +203,7 @@ class Discovery:
 
     def _all(self) -> Catalog:
         try:
-            return self._catalog(KEPT)
+            return self._catalog(self._clock() - KEPT)
         except (UnreachableError, UnauthorizedError) as error:
             raise type(error)(f"cannot tell what the server serves: {error}") from error
 
@@ -231,15 +230,18 @@ class Discovery:
         except TimeoutError:
             raise UnreachableError(f"{host} has not answered within {seconds:.3g} s.") from None
 
-    def _catalog(self, max_age: float, deadline: Deadline | None = None) -> Catalog:
-        """What is kept, if it is young enough, or what the server says now."""
-        with self._lock:
-            kept, epoch = self._kept, self._epoch
-        if kept is not None and kept.epoch == epoch and self._clock() - kept.asked_at < max_age:
-            return kept.catalog
-        limit = self._patience if deadline is None else deadline.left
-        look = partial(self._ask, kept)
-        return self._within(limit, lambda: self._catalogs.share(epoch, look)).catalog
+    def _catalog(self, since: float, deadline: Deadline | None = None) -> Catalog:
+        """Return what the server said to a request that was sent at ``since`` or later."""
+        while True:
+            with self._lock:
+                kept, epoch = self._kept, self._epoch
+            if kept is not None and kept.epoch == epoch and kept.asked_at >= since:
+                return kept.catalog
+            limit = self._patience if deadline is None else deadline.left
+            look = partial(self._catalogs.share, epoch, partial(self._ask, kept))
+            found = self._within(limit, look)
+            if found.asked_at >= since:  # else another thread had sent that request before
+                return found.catalog
 
     def _ask(self, seen: _Kept | None) -> _Kept:
         """What the server says now, or has said to another thread since ``seen`` was kept."""

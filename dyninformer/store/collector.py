@@ -6,7 +6,9 @@ times as long as walking over the same objects one at a time. Here the first of 
 raised meanwhile, and put back. The alternatives are worse:
 
 - To undo a `gc.disable` may undo the same call of somebody else. A threshold of ours is known by
-  its number; if there is another one at the end, that one stays.
+  its number; if there is another one at the end, that one stays. A call puts back the thresholds
+  that the program set last, not those that it began with: the program may have set others
+  since, and another thread may have raised those again.
 - However this ends, by an interrupt or in the child of a fork, the collector goes on working, at
   worst with a threshold that lets four million containers wait, until the next call puts it back.
 - `gc.freeze` would hide from the collector what other threads have made, too.
@@ -20,7 +22,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import Final, TypeAlias, TypeVar
+from functools import partial
+from operator import call
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 T = TypeVar("T")
 Thresholds: TypeAlias = tuple[int, int, int]
@@ -28,28 +32,39 @@ Thresholds: TypeAlias = tuple[int, int, int]
 _RAISED: Final = 4_000_003
 """As many containers as 110,000 certificates have; a number that nobody else would choose."""
 
-_usual: Thresholds | None = None  # what was found at last; written and read in one step
+_usual: Thresholds | None = None  # the program's thresholds, as they were when last raised
 
 
 def made_at_once(make: Callable[[], T]) -> T:
-    """What ``make`` returns, made without the collector where that can be had.
+    """Return what ``make`` returns, and keep the collector from running meanwhile if possible.
 
-    Any thread may call it, also while another one does: the first to end puts the threshold back,
-    and the others are only slower. A collector that is switched off, or has a higher threshold,
-    stays as it is.
+    Any thread may call it, also while another one does: the first to end puts the thresholds back,
+    and the others are only slower. Thresholds that the program sets meanwhile stay. A collector
+    that is switched off, or has a higher threshold, stays as it is.
     """
-    global _usual  # noqa: PLW0603 - the threshold is the interpreter's, and there is one of it
-    found = gc.get_threshold()
-    if found[0] != _RAISED:
-        if not 0 < found[0] < _RAISED:
-            return make()
-        _usual = found
-    usual = _usual
-    if usual is None:  # the number is the user's own
+    global _usual  # noqa: PLW0603 - the thresholds are the interpreter's
+    if not 0 < gc.get_threshold()[0] <= _RAISED:
         return make()
+    found = _exchange(_RAISED)
+    if found[0] != _RAISED:
+        _usual = found
     try:
-        gc.set_threshold(_RAISED, *usual[1:])
         return make()
     finally:
-        if gc.get_threshold()[0] == _RAISED:
-            gc.set_threshold(*usual)
+        usual = _usual
+        if usual is not None and gc.get_threshold()[0] == _RAISED:
+            found = _exchange(*usual)
+            newest = (_usual or usual) if found[0] == _RAISED else found
+            if newest != usual:  # the program has set others since `usual` was read
+                gc.set_threshold(*newest)
+
+
+def _exchange(*thresholds: int) -> Thresholds:
+    """Set thresholds, and return the ones before, in one step.
+
+    Between two statements another thread could set thresholds, which would be lost. `map` makes
+    both calls without going back to the interpreter.
+    """
+    run: Callable[[Any], Any] = call
+    found, _ = map(run, (gc.get_threshold, partial(gc.set_threshold, *thresholds)))
+    return cast(Thresholds, found)

@@ -30,6 +30,10 @@ __all__ = ["CrdWatch"]
 CRDS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 _logger = logging.getLogger(__name__)
+_WITHOUT_RIGHT = (
+    "Without it, informers notice up to 30 s later that a CRD was installed or removed, and list "
+    "all objects again when a changed CRD ends their watch."
+)
 _ENDED = (InformerState.BACKING_OFF, InformerState.ABSENT, InformerState.STOPPED)
 
 Callback = Callable[[], None]
@@ -71,7 +75,7 @@ class CrdWatch:
             on_changes=self._note,
         )
         self._reflector = Reflector(
-            Scope(gvr=CRDS, metadata_only=True),
+            Scope(gvr=CRDS, metadata_only=True, without_right=_WITHOUT_RIGHT),
             source.channel(),
             self._store,
             owner=owner,

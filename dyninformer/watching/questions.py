@@ -36,14 +36,15 @@ from dyninformer.watching.states import (
 )
 from dyninformer.watching.witness import Way
 
-MOST_REQUESTS = 3
-"""A question makes at most so many: one more where the credentials have to be read anew."""
+MOST_REQUESTS = 4
+"""A question makes two, and one more each for a dead connection and for refused credentials."""
 BETWEEN = 2.0
 """Seconds from one request to the next, on average: each is paid for by waiting..."""
 SAVED = 10.0
 """...and so many seconds can be saved up."""
 
 _WATCH_SECONDS = 3  # a bookmark comes 2 s before the end
+_FIRST_WITHIN = 2.0  # seconds of silence after which the connection may be dead
 
 
 class UnansweredError(UnreachableError):
@@ -133,7 +134,7 @@ class Question:
 
     def _asked(self, want: Want) -> Reply:
         """The answer, if it is one; after a 401 it is asked for again, with other credentials."""
-        reply = self._sent(want)
+        reply = self._first(want) if isinstance(want, AskRevision) else self._sent(want)
         if reply.status == 401:
             reply.close()
             self._transport.reload_credentials()
@@ -143,9 +144,23 @@ class Question:
         refused = refusal(reply.status, reply.headers, reply.body(), self._now())
         raise UnansweredError(reasons.refused(self._scope, wants.verb(want), refused.status).text)
 
-    def _sent(self, want: Want) -> Reply:
+    def _first(self, want: Want) -> Reply:
+        """Send the first request; if nothing comes, send it again over a new connection.
+
+        The first may go over a connection that died while it was idle. Waiting there to the end
+        would use up the caller's timeout, though the server is up.
+        """
+        try:
+            reply = self._sent(want, within=_FIRST_WITHIN)
+        except SilentError:
+            return self._sent(want, within=ANSWER_WITHIN - _FIRST_WITHIN, anew=True)
+        reply.allow_silence(ANSWER_WITHIN)
+        return reply
+
+    def _sent(self, want: Want, *, within: float = ANSWER_WITHIN, anew: bool = False) -> Reply:
         self._spent()
-        request = replace(wants.request_for(self._scope, want), deadline=ANSWER_WITHIN)
+        request = wants.request_for(self._scope, want)
+        request = replace(request, deadline=within, anew=anew)
         verb, code = wants.verb(want), "none"
         send = self._transport.watch if isinstance(want, WatchFrom) else self._transport.list
         try:

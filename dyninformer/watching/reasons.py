@@ -45,6 +45,9 @@ def _refusal(scope: Scope, code: int, said: str) -> tuple[InformerTrouble, str]:
         )
     if code == 403:
         who = said.split(" is forbidden: ", 1)[-1]
+        if scope.without_right:
+            advice = f"This right is optional. {scope.without_right}"
+            return InformerTrouble.FORBIDDEN, f"forbidden ({who}). {advice}"
         advice = "" if scope.namespace else ", or pass namespace=... to watch one namespace"
         return InformerTrouble.FORBIDDEN, f"forbidden ({who}). Give it list and watch{advice}."
     if code == 429:

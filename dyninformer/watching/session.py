@@ -514,7 +514,10 @@ class Session:
         if isinstance(report, Noted):
             _logger.warning("%s", report.text)
             return
-        _logger.log(logging.WARNING if report.news else logging.DEBUG, "%s", report.reason)
+        level = logging.WARNING if report.news else logging.DEBUG
+        if report.news and report.trouble is InformerTrouble.FORBIDDEN and self.scope.without_right:
+            level = logging.INFO  # the right is optional
+        _logger.log(level, "%s", report.reason)
         self._metrics.count("errors", self.scope.gvr, trouble=report.trouble.value)
         kind: type[DynInformerError] = UnreachableError if report.unreachable else DynInformerError
         if report.trouble is InformerTrouble.UNAUTHORIZED:

@@ -53,6 +53,8 @@ class Scope:
     """Only the objects of this part (S49)."""
     shards_named: bool = True
     """False: the server is not asked for the part; what is not in it is left out here."""
+    without_right: str = ""
+    """What is lost without the right to list and watch; "" if the right is needed."""
 
     @property
     def may_be_custom(self) -> bool:

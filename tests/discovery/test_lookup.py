@@ -179,31 +179,65 @@ def test_what_has_not_changed_is_not_sent_again(server: ApiServer, source: Sourc
     assert listening.statuses[4:] == [304, 200]
 
 
-def test_a_crd_that_came_meanwhile_is_found(server: ApiServer, source: Source) -> None:
-    """A miss is asked again, once what is held is older than a moment."""
-    clock = ManualClock()
-    discovery = discovery_of(source, clock=clock.now)
+@pytest.mark.parametrize(
+    "text", ["things", "thing", "th", "Thing", "things.new.io", "Thing.new.io"]
+)
+def test_a_name_is_found_as_soon_as_its_crd_is_installed(
+    server: ApiServer, source: Source, text: str
+) -> None:
+    """Though the server was asked just before, and had no resource of that name then."""
+    discovery = discovery_of(source)
     with pytest.raises(UnknownResourceError):
-        discovery.resolve("things")
-    server.install(crd("new.io", "things", "Thing", ANYTHING))
-    clock.advance(MISS_KEPT)
-    assert discovery.resolve("things").gvr == GroupVersionResource("new.io", "v1", "things")
+        discovery.resolve(text)
+    things = crd("new.io", "things", "Thing", ANYTHING)
+    things["spec"]["names"]["shortNames"] = ["th"]
+    server.install(things)
+    assert discovery.resolve(text).gvr == GroupVersionResource("new.io", "v1", "things")
 
 
-def test_misses_in_a_row_cost_one_look() -> None:
-    """Whatever the names, a miss asks at most every couple of seconds."""
-    clock, answers = ManualClock(), serving()
-    discovery = discovery_of(answers, clock=clock.now)
-    for text in ("a", "b", "c"):
+def test_a_miss_is_not_believed_of_an_answer_that_is_older_than_the_question() -> None:
+    """A lookup that begins while another one waits for its answer asks again if the name is new."""
+    answers = serving()
+    asked, release = threading.Event(), threading.Event()
+    before = answers.table["/apis"]
+    assert isinstance(before, JsonReply)
+
+    def answer_late() -> JsonReply:
+        answers.set("/apis", aggregated(group("new.io", resource("things", "Thing"))))
+        asked.set()
+        assert release.wait(30)
+        return before
+
+    answers.set("/apis", answer_late)
+    discovery = discovery_of(answers)
+    joined = threading.Event()
+    share = discovery._catalogs.share
+
+    def join(*args: Any) -> Any:
+        joined.set()
+        return share(*args)
+
+    with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
+        first = pool.submit(discovery.resolve, "po")
+        assert asked.wait(30)
+        patch.setattr(discovery._catalogs, "share", join)
+        second = pool.submit(discovery.resolve, "things")
+        assert joined.wait(30)
+        release.set()
+        assert first.result(30).kind == "Pod"
+        assert second.result(30).kind == "Thing"
+
+
+def test_a_name_that_nothing_has_costs_one_look_each_time() -> None:
+    """Two small requests; a name that is known costs none."""
+    answers = serving()
+    discovery = discovery_of(answers)
+    for looks, text in enumerate(("a", "b", "a"), 1):
         with pytest.raises(UnknownResourceError):
             discovery.resolve(text)
-    assert len(answers.asked) == 2
-    clock.advance(MISS_KEPT)
-    with pytest.raises(UnknownResourceError):
-        discovery.resolve("d")
-    assert len(answers.asked) == 4
+        assert len(answers.asked) == 2 * looks
     discovery.resolve("po")
-    assert len(answers.asked) == 4
+    assert len(answers.asked) == 6
 
 
 def test_what_was_found_is_believed_for_minutes() -> None:
@@ -214,7 +248,7 @@ def test_what_was_found_is_believed_for_minutes() -> None:
     clock.advance(KEPT - 1)
     discovery.resolve("po")
     assert len(answers.asked) == 2
-    clock.advance(1)
+    clock.advance(2)
     discovery.resolve("po")
     assert len(answers.asked) == 4
 

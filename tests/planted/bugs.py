@@ -960,11 +960,11 @@ def _resources() -> Iterable[Bug]:
     )
     yield _LOOKUP.bug(
         "a resource that came meanwhile is unknown for minutes",
-        "catalog = self._catalog(MISS_KEPT, deadline)",
-        "catalog = self._catalog(KEPT, deadline)",
+        "catalog = self._catalog(called_at, deadline)",
+        "catalog = self._catalog(called_at - KEPT, deadline)",
     )
     yield _LOOKUP.bug(
-        "what was invalidated is believed", "kept.epoch == epoch and self._clock()", "self._clock()"
+        "what was invalidated is believed", "kept.epoch == epoch and kept.asked_at", "kept.asked_at"
     )
     yield _CATALOG.bug(
         "a group that cannot be asked has nothing",

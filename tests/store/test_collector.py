@@ -6,7 +6,9 @@ The first two of its thresholds are looked at: since Python 3.14 the third is al
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -29,6 +31,7 @@ def collections() -> int:
 
 def test_what_is_made_at_once_is_not_walked_meanwhile() -> None:
     """Not once, of many times the usual threshold."""
+    gc.collect()
     before = collections()
     assert len(made_at_once(lambda: [[] for _ in range(50_000)])) == 50_000
     assert collections() == before
@@ -56,6 +59,37 @@ def test_thresholds_that_somebody_sets_meanwhile_stay() -> None:
     """They are not ours to undo."""
     made_at_once(lambda: gc.set_threshold(500, 5, 5))
     assert gc.get_threshold()[:2] == (500, 5)
+
+
+def test_thresholds_that_the_program_sets_stay_when_several_threads_read() -> None:
+    """A thread that began with the older thresholds does not bring them back at its end."""
+    inside, leave = [threading.Event() for _ in range(3)], [threading.Event() for _ in range(3)]
+
+    def read(number: int) -> None:
+        def wait() -> None:
+            inside[number].set()
+            assert leave[number].wait(30)
+
+        made_at_once(wait)
+
+    with ThreadPoolExecutor() as pool:
+
+        def begin(number: int) -> Future[None]:
+            reading = pool.submit(read, number)
+            assert inside[number].wait(30)
+            return reading
+
+        def end(number: int, reading: Future[None]) -> None:
+            leave[number].set()
+            reading.result(30)
+
+        first, second = begin(0), begin(1)
+        end(0, first)
+        gc.set_threshold(1234, 5, 5)
+        third = begin(2)
+        end(1, second)
+        end(2, third)
+    assert gc.get_threshold()[:2] == (1234, 5)
 
 
 @pytest.mark.parametrize("first", [0, 10_000_000])

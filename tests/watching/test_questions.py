@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -138,6 +139,20 @@ def test_s35_a_cache_that_has_come_as_far_as_the_server_is_fresh() -> None:
     assert "resourceVersion" not in dict(asked.query)
     assert "PartialObjectMetadataList" in asked.headers["Accept"]
     assert transport.given[0].closed
+
+
+def test_s35_a_check_without_an_answer_is_made_again_over_a_new_connection() -> None:
+    """Once, and soon: the first connection may have died while it was idle."""
+    talk = watched()
+    transport, answered = ask(talk, SilentError("said nothing"), revision("10"))
+    assert answered() == Claim("10", talk.now)
+    first, second = transport.asked
+    assert (first.anew, second.anew) == (False, True)
+    assert first.deadline < second.deadline
+    assert replace(first, anew=True, deadline=second.deadline) == second
+    transport, answered = ask(talk, SilentError("silent"), SilentError("silent again"))
+    with pytest.raises(SilentError, match="silent again"):
+        answered()
 
 
 def test_s35_a_bookmark_of_a_second_watch_tells_that_nothing_is_missing() -> None:

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
-from dyninformer import Event, aio
+from dyninformer import Event, UnknownResourceError, aio
 from tests.aio.conftest import LOOPS, Main, Run, eventually, run_on, soon
+from tests.conformance import shapes
 from tests.conformance.cluster import Cluster, Collection
 from tests.conformance.informer.recorders import PATIENCE, WIDGETS, replayed
 
@@ -28,6 +30,22 @@ def run(request: pytest.FixtureRequest) -> Run:
 def opened(cluster: Cluster, namespace: str) -> Callable[[], Any]:
     """Opens the namespace's widgets."""
     return lambda: aio.open_informer(WIDGETS, client=cluster.server.client(), namespace=namespace)
+
+
+def test_s33_a_name_is_known_as_soon_as_its_crd_is_installed(
+    cluster: Cluster, group: str, run: Run
+) -> None:
+    """Though discovery was read just before."""
+
+    async def main() -> None:
+        async with aio.DynamicSharedInformerFactory(cluster.server.client()) as made:
+            with pytest.raises(UnknownResourceError):
+                await made.for_resource(f"rows.{group}")
+            rows = shapes.crd(group, "rows", "Row", shapes.ANYTHING)
+            await anyio.to_thread.run_sync(cluster.server.install, rows)
+            assert (await made.for_resource(f"rows.{group}")).gvr.group == group
+
+    run(main)
 
 
 def test_a_handler_and_a_stream_replay_what_the_server_has(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dyninformer import GroupVersionResource, InformerState
+from dyninformer import GroupVersionResource, InformerState, UnknownResourceError
 from dyninformer.testing.faults import Faults, HttpStatus, Reset
 from dyninformer.types import Object
 from tests.conformance import shapes
@@ -23,6 +24,7 @@ from tests.conformance.informer.recorders import (
     on_embedded,
     reason_of,
     replayed,
+    rights_of_alice,
 )
 from tests.conformance.wire import Wire, until
 
@@ -103,6 +105,56 @@ def test_s06_a_bare_name_is_a_mistake_once_the_crd_says_that_it_is_namespaced(
         for each in waits:
             with pytest.raises(ValueError, match="is namespaced: give the namespace too"):
                 each.result(PATIENCE)
+
+
+def test_s33_without_the_right_to_crds_one_line_says_what_is_lost(
+    cluster: Cluster, factories: Factories, widgets: Collection, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The right is optional, so it is no warning, and no namespace is advised."""
+    widgets.fill("a")
+    for each in rights_of_alice(widgets.namespace):
+        cluster.server.create(each, widgets.namespace)
+    client = cluster.server.client(token=cluster.alice._token)
+    factory = factories(client)
+    with caplog.at_level(logging.INFO, "dyninformer"):
+        factory.for_resource(WIDGETS)
+        factory.sync(PATIENCE)
+        crds = factory.runtime.crds
+        # It is tried a second time, which says the same again, and is not logged.
+        until(lambda: crds.status().attempts >= 2, PATIENCE)
+    said = [each for each in caplog.records if "customresourcedefinitions" in each.getMessage()]
+    assert [each.levelname for each in said] == ["INFO"]
+    (line,) = (each.getMessage() for each in said)
+    assert "This right is optional. Without it, informers notice up to 30 s later" in line
+    assert "namespace=" not in line
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("name", ["rows", "row", "rw", "Row"])
+def test_s33_a_name_is_known_as_soon_as_its_crd_is_installed(
+    cluster: Cluster, group: str, factories: Factories, name: str
+) -> None:
+    """By its plural, singular, short name or kind, though discovery was read just before."""
+    factory = factories()
+    with pytest.raises(UnknownResourceError):
+        factory.for_resource(f"{name}.{group}")
+    rows = shapes.crd(group, "rows", "Row", shapes.ANYTHING)
+    rows["spec"]["names"]["shortNames"] = ["rw"]
+    cluster.server.install(rows)
+    assert factory.for_resource(f"{name}.{group}").gvr == rows_of(group)
+
+
+def test_s06_a_write_of_a_bare_name_is_a_mistake_as_soon_as_the_crd_is_installed(
+    cluster: Cluster, group: str, factories: Factories
+) -> None:
+    """Though discovery was read just before, and had no such resource then."""
+    factory = factories()
+    informer = factory.for_resource(rows_of(group), namespaces="").informer
+    with pytest.raises(UnknownResourceError):
+        factory.for_resource(f"rows.{group}")
+    cluster.server.install(shapes.crd(group, "rows", "Row", shapes.ANYTHING))
+    with pytest.raises(ValueError, match="is namespaced: give the namespace too"):
+        informer.patch("a", None, {"mood": "fine"})
 
 
 @on_embedded

@@ -118,6 +118,19 @@ def test_s35_a_cache_that_is_cut_off_is_stale_and_says_why(
     assert found.informer.status().live
 
 
+def test_s35_connections_that_died_while_idle_do_not_use_up_the_timeout(
+    factories: Factories, widgets: Collection, relay: Relay, relayed: Any
+) -> None:
+    """New ones work, so the check is made over one of those, within the default timeout."""
+    widgets.fill("a")
+    factory = factories(relayed)
+    factory.for_resource(WIDGETS)
+    factory.sync(PATIENCE)
+    factory.require_fresh(0, PATIENCE)  # leaves an idle connection
+    relay.forget()
+    factory.require_fresh(0)
+
+
 @on_embedded
 def test_s35_a_question_is_asked_once_for_all_that_wait(
     asked: Asked, running: Running, widgets: Collection, other: Collection
