@@ -115,8 +115,9 @@ class DynamicSharedInformerFactory(Shown):
 
         See `dyninformer.DynamicSharedInformerFactory.for_resource`.
         """
+        deadline = Deadline(timeout)
         return await self._generic(
-            lambda: self._core().for_resource(resource, timeout=timeout, **options)
+            lambda: self._core().for_resource(resource, timeout=deadline.left, **options)
         )
 
     async def informer_for(self, resource: Resource, new_informer: NewInformer) -> GenericInformer:
@@ -138,16 +139,18 @@ class DynamicSharedInformerFactory(Shown):
 
         An informer that was stopped by itself before it had synced never will: it is left out.
         """
+        deadline = Deadline(timeout)
         core = await self._off_loop(self._core)
-        return await carry_out(core.until_caches_synced(timeout))
+        return await carry_out(core.until_caches_synced(deadline.left))
 
     async def sync(self, timeout: float | None = None, *, patient: bool = False) -> SyncResult:
         """Start, and wait for all. CacheSyncError says why, for each that did not sync.
 
         See `dyninformer.DynamicSharedInformerFactory.sync`.
         """
+        deadline = Deadline(timeout)
         await self.start()
-        return await carry_out(self._core().until_synced(timeout, patient=patient))
+        return await carry_out(self._core().until_synced(deadline.left, patient=patient))
 
     def status(self) -> Statuses:
         """How each informer stands."""
@@ -158,8 +161,9 @@ class DynamicSharedInformerFactory(Shown):
 
         See `dyninformer.DynamicSharedInformerFactory.require_fresh`.
         """
+        deadline = Deadline(timeout)
         core = await self._off_loop(self._core)
-        await carry_out(core.until_fresh(max_age, timeout))
+        await carry_out(core.until_fresh(max_age, deadline.left))
 
     async def remove(self, resource: Resource, timeout: float = _EXIT_SECONDS) -> bool:
         """Stop an informer and forget it, so that it can be asked for anew (S4).
@@ -216,8 +220,9 @@ class DynamicSharedInformerFactory(Shown):
 
     async def wait(self, timeout: float | None = None) -> bool:
         """Wait until this factory is shut down; False at the timeout."""
+        deadline = Deadline(timeout)
         core = await self._off_loop(self._core)
-        return await carry_out(core.until_stopped(timeout))
+        return await carry_out(core.until_stopped(deadline.left))
 
     async def shutdown(self, timeout: float | None = None) -> bool:
         """Stop everything, and wait for the callbacks that run (S11).
@@ -226,10 +231,10 @@ class DynamicSharedInformerFactory(Shown):
         coroutine is cancelled. A call from a handler of this factory waits for nothing. Reads go
         on working.
         """
-        Deadline(timeout)  # what is none is refused before anything ends
+        Deadline(timeout)  # refuse a wrong timeout before anything ends
         if self._shell.tells_here():
-            return await self._shell.blocking.begin(self._signal_end, urgent=True).wait()
-        call = self._shell.blocking.begin(partial(self._end, timeout), urgent=True)
+            return await self._shell.blocking.begin(self._signal_end).wait()
+        call = self._shell.blocking.begin(partial(self._end, timeout))
         try:
             ended = await call.wait()
         except BaseException:
@@ -303,7 +308,7 @@ class DynamicSharedInformerFactory(Shown):
         await running().shielded(self._begin_end_at_once().waiter, _CANCELLED_SECONDS)
 
     def _begin_end_at_once(self) -> Call[bool]:
-        return self._shell.blocking.begin(self._end_at_once, urgent=True)
+        return self._shell.blocking.begin(self._end_at_once)
 
     def _signal_end(self) -> bool:
         """In a thread, for a handler, which is not waited for: whether nothing runs any more."""

@@ -25,6 +25,7 @@ from dyninformer.options import IndexFunction, ResourceOptions, Transform, spell
 from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
+from dyninformer.threads import Deadline
 from dyninformer.types import Key, Object
 from dyninformer.waiting import Condition, Written
 from dyninformer.watching.audit import AuditReport
@@ -229,7 +230,8 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         if self._shell.tells_here():
             self._core.signal_stop()
             return not self._core.wait_stopped(0)
-        stopped = await self._shell.blocking.run(partial(self._core.stop, timeout))
+        deadline = Deadline(timeout)
+        stopped = await self._shell.blocking.run(lambda: self._core.stop(deadline.left))
         if not stopped:
             self._shell.cancel_handlers()
         return stopped
@@ -264,7 +266,8 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         See `dyninformer.SharedIndexInformer.audit`. It runs on a thread; cancelled, it goes on
         there.
         """
-        return await self._shell.blocking.run(partial(self._core.audit, timeout))
+        deadline = Deadline(timeout)
+        return await self._shell.blocking.run(lambda: self._core.audit(deadline.left))
 
     # -- writes --------------------------------------------------------------------------
 
