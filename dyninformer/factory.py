@@ -296,12 +296,16 @@ class DynamicSharedInformerFactory(Shown, EndedByWith):
         one of this factory's own threads waits for nothing (S11).
         """
         deadline = Deadline(timeout)
-        found = self._registry.named(self._resolve(resource))
-        if found is None:
-            return True
-        found.informer.signal_stop()  # first: nobody could stop one that is forgotten (S23)
-        self._registry.forget(found)
-        return found.informer.stop(deadline.left)
+        found = self._forget(resource, timeout)
+        return found is None or found.informer.stop(deadline.left)
+
+    def _forget(self, resource: Resource, timeout: float | None) -> GenericInformer | None:
+        """Signal an informer to stop, and forget it; the timeout is for looking up its name."""
+        found = self._registry.named(self._resolve(resource, timeout))
+        if found is not None:
+            found.informer.signal_stop()  # first: nothing could stop it once it is forgotten (S23)
+            self._registry.forget(found)
+        return found
 
     @spelled_out(ResourceOptionsDict)
     def follow(

@@ -168,14 +168,12 @@ class DynamicSharedInformerFactory(Shown):
     async def remove(self, resource: Resource, timeout: float = _EXIT_SECONDS) -> bool:
         """Stop an informer and forget it, so that it can be asked for anew (S4).
 
-        True if there is none. False if a callback still runs at the timeout; it is cancelled
-        then. A call from a handler of this factory waits for nothing (S11).
+        True if there is none. False if a callback of it still runs at the timeout; it is
+        cancelled then. A call from a handler of this factory waits for nothing (S11).
         """
-        patience = 0 if self._shell.tells_here() else timeout
-        removed = await self._off_loop(lambda: self._core().remove(resource, patience))
-        if not removed and patience == timeout:
-            self._shell.cancel_handlers()
-        return removed
+        deadline = Deadline(timeout)
+        found = await self._off_loop(lambda: self._core()._forget(resource, deadline.left))
+        return found is None or await self._shell.informer(found.informer).stop(deadline.left)
 
     @spelled_out(ResourceOptionsDict)
     def follow(

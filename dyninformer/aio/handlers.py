@@ -33,6 +33,7 @@ class HandlerTask:
 
     def __init__(self, loop: Loop, telling: Telling) -> None:
         self.name = telling.name
+        self.store = telling.store
         self._loop = loop
         self._telling = telling
         self._knock = Knock(loop)

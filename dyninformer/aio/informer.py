@@ -69,10 +69,10 @@ class Shell:
         """The current task is one that calls a handler: what it stops, it must not wait for."""
         return any(each.tells_here() for each in self._handlers)
 
-    def cancel_handlers(self) -> None:
-        """End the tasks of handlers that were removed, or whose informer has stopped."""
+    def cancel_handlers(self, core: informer.SharedIndexInformer | None = None) -> None:
+        """Cancel the tasks of removed handlers: of one informer that has stopped, or of all."""
         for each in list(self._handlers):
-            if each.removed:
+            if each.removed and (core is None or each.store is core._store):
                 each.cancel()
 
     def informer(self, core: informer.SharedIndexInformer) -> SharedIndexInformer:
@@ -224,7 +224,7 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
     async def stop(self, timeout: float | None = None) -> bool:
         """Stop for good, and wait for what runs; reads go on working (S11, S19).
 
-        False if a callback still runs at the timeout; it is cancelled then. A call from a
+        False if a callback of it still runs at the timeout; it is cancelled then. A call from a
         handler of the same factory waits for nothing.
         """
         if self._shell.tells_here():
@@ -233,7 +233,7 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         deadline = Deadline(timeout)
         stopped = await self._shell.blocking.run(lambda: self._core.stop(deadline.left))
         if not stopped:
-            self._shell.cancel_handlers()
+            self._shell.cancel_handlers(self._core)
         return stopped
 
     def is_started(self) -> bool:

@@ -373,6 +373,63 @@ def test_a_removed_informer_cancels_its_stuck_handlers_alone(server: ApiServer, 
     run(main)
 
 
+@pytest.mark.parametrize("end", ["remove", "stop"])
+def test_a_timeout_cancels_no_handler_of_another_informer(
+    server: ApiServer, run: Run, end: str
+) -> None:
+    """Neither one that was removed, nor one whose own informer stops and has more time."""
+    write(server, "a")
+    server.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}, "default")
+
+    async def main() -> None:
+        stuck, waiting, stopping = anyio.Event(), anyio.Event(), anyio.Event()
+        cancelled, gate = anyio.Event(), anyio.Event()
+        ended: list[object] = []
+
+        async def never_ends(obj: dict[str, Any]) -> None:
+            stuck.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                cancelled.set()
+
+        async def patient(begun: anyio.Event, obj: dict[str, Any]) -> None:
+            begun.set()
+            await gate.wait()
+            ended.append(obj["kind"])
+
+        async with aio.DynamicSharedInformerFactory(server.client()) as made:
+            maps = await made.for_resource(MAPS)
+            spaces = await made.for_resource(
+                "v1/namespaces", field_selector="metadata.name=default"
+            )
+            secrets = await made.for_resource("v1/secrets")
+            maps.informer.add_event_handler(on_add=never_ends)
+            removed = spaces.informer.add_event_handler(on_add=partial(patient, waiting))
+            secrets.informer.add_event_handler(on_add=partial(patient, stopping))
+            await made.sync(PATIENCE)
+            for begun in (stuck, waiting, stopping):
+                await soon(begun.wait())
+            removed.remove()
+            async with anyio.create_task_group() as tasks:
+
+                async def stop() -> None:
+                    ended.append(await secrets.informer.stop(PATIENCE))
+
+                tasks.start_soon(stop)
+                await eventually(secrets.informer.is_stopped)
+                if end == "remove":
+                    assert not await made.remove(MAPS, 0.05)
+                else:
+                    assert not await maps.informer.stop(0.05)
+                await soon(cancelled.wait())
+                gate.set()
+            await eventually(lambda: len(ended) == 3)
+            assert sorted(map(str, ended)) == ["Namespace", "Secret", "True"]
+
+    run(main)
+
+
 def test_a_handler_has_the_context_of_who_added_it(server: ApiServer) -> None:
     """Its task is a task like any other."""
     write(server, "a")
