@@ -66,7 +66,7 @@ class Shell:
         return registration
 
     def tells_here(self) -> bool:
-        """The current task is one that calls a handler: what it stops, it must not wait for."""
+        """Whether a handler's call waits for the caller, which must not wait for the handler."""
         return any(each.tells_here() for each in self._handlers)
 
     def cancel_handlers(self, core: informer.SharedIndexInformer | None = None) -> None:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
 from dyninformer import informer
 from dyninformer.aio.informer import GenericInformer, SharedIndexInformer, Shell
-from dyninformer.aio.loops import Loop, Task, carry_out, current_task, running
+from dyninformer.aio.loops import Loop, Task, carry_out, running
 from dyninformer.delivery.handlers import Handler, OnEvent, Registration
 from dyninformer.shown import Shown
 from dyninformer.types import Key
 from dyninformer.work import RateLimited, WorkItem
 from dyninformer.work import WorkQueue as CoreQueue
-from dyninformer.work.keys import Turn
 from dyninformer.work.queue import EventKeys, checked_after, checked_informers
 
 Reconcile: TypeAlias = Callable[[Key], Awaitable[float | None] | float | None]
 AnyInformer: TypeAlias = SharedIndexInformer | GenericInformer
-Takers: TypeAlias = list[tuple[Turn, object]]
+Items: TypeAlias = "tuple[weakref.ref[WorkItem], ...]"
 
 _EXIT_SECONDS: Final = 5.0
+_items: Final[ContextVar[Items]] = ContextVar("dyninformer.aio items", default=())
+"""The items that the current task has taken, or the task that has started it."""
 
 
 class WorkQueue(Shown):
@@ -65,7 +68,6 @@ class WorkQueue(Shown):
         """
         self._loop = running()
         self._core = CoreQueue(workers=workers, retry=retry, name=name)
-        self._takers: Takers = []  # the turns that were taken, and the tasks that have them
         self._workers: list[Task] = []  # those of `run`
         for each, keys in checked_informers(informers).items():
             self.watch(each, keys)
@@ -215,9 +217,8 @@ class WorkQueue(Shown):
     async def _take(self, timeout: float | None = None) -> WorkItem | None:
         item = await carry_out(self._core.until_taken(timeout), self._put_back)
         if item is not None:
-            lasts = self._core._keys.lasts
-            self._takers = [each for each in self._takers if lasts(each[0])]
-            self._takers.append((item._turn, current_task()))  # an item that is lost is noticed
+            referenced = (each for each in _items.get() if each() is not None)
+            _items.set((*referenced, weakref.ref(item)))  # the queue notices an item that is lost
         return item
 
     def _put_back(self, item: WorkItem | None) -> None:
@@ -226,9 +227,13 @@ class WorkQueue(Shown):
             self._core._put_back(item._turn)
 
     def _has_item_here(self) -> bool:
-        """The current task has an item that is not done: it must not wait for itself."""
-        here, lasts = current_task(), self._core._keys.lasts
-        return any(task is here and lasts(turn) for turn, task in self._takers)
+        """Whether the caller has an item of this queue to finish, and must not wait for that."""
+        core = self._core
+        found = (each() for each in _items.get())
+        return any(
+            item is not None and item._queue is core and core._keys.lasts(item._turn)
+            for item in found
+        )
 
     async def _serve(self, loop: Loop, reconcile: Reconcile) -> None:
         """A worker's task: until the queue is closed."""

@@ -312,6 +312,92 @@ def test_a_handler_waits_for_nothing_of_its_own(server: ApiServer, run: Run) -> 
     run(main)
 
 
+@pytest.mark.parametrize("end", ["stop", "remove", "shutdown"])
+def test_a_handler_does_not_wait_for_itself_in_a_child_task(
+    server: ApiServer, run: Run, end: str
+) -> None:
+    """A task that its call has started, as by gather, is recognised as a part of the call."""
+    write(server, "a")
+
+    async def main() -> None:
+        found: list[object] = []
+        async with aio.DynamicSharedInformerFactory(server.client(), namespace="default") as made:
+            maps = await made.for_resource(MAPS, field_selector=OURS)
+
+            async def stop() -> None:
+                if end == "stop":
+                    found.append(await maps.informer.stop())
+                elif end == "remove":
+                    found.append(await made.remove(MAPS, PATIENCE))
+                else:
+                    found.append(await made.shutdown())
+
+            async def note(obj: dict[str, Any]) -> None:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(stop)
+                    tasks.start_soon(stop)
+                found.append("after")
+
+            maps.informer.add_event_handler(on_add=note)
+            await made.sync(PATIENCE)
+            await eventually(lambda: "after" in found)
+            assert await made.shutdown(PATIENCE)
+
+    run(main)
+
+
+def test_a_handler_does_not_wait_for_itself_in_wait_for_and_gather(server: ApiServer) -> None:
+    """Both run what they are given in tasks, in some versions of Python."""
+    write(server, "a")
+
+    async def main() -> None:
+        found: list[object] = []
+        async with opened(server) as maps:
+
+            async def note(obj: dict[str, Any]) -> None:
+                found.append(await asyncio.wait_for(handler.wait_for_sync(), PATIENCE))
+                await asyncio.gather(maps.informer.stop(), maps.informer.stop())
+                found.append(await asyncio.wait_for(maps.close(None), PATIENCE))
+
+            handler = maps.informer.add_event_handler(on_add=note)
+            await eventually(lambda: len(found) == 2)
+        assert found == [False, False]
+
+    asyncio.run(main())
+
+
+def test_a_task_that_outlives_the_call_that_started_it_waits(server: ApiServer) -> None:
+    """It waits for the call that runs when it stops the informer."""
+    write(server, "a")
+    write(server, "b")
+
+    async def main() -> None:
+        found: list[object] = []
+        tasks: list[asyncio.Task[None]] = []
+        second, gate = asyncio.Event(), asyncio.Event()
+        async with opened(server) as maps:
+
+            async def stop() -> None:
+                await second.wait()
+                found.append(await maps.informer.stop(PATIENCE))
+
+            async def note(obj: dict[str, Any]) -> None:
+                if not tasks:
+                    tasks.append(asyncio.create_task(stop()))
+                    return
+                second.set()
+                await gate.wait()
+                found.append("the second call has ended")
+
+            maps.informer.add_event_handler(on_add=note)
+            await eventually(maps.informer.is_stopped)
+            gate.set()
+            await soon(tasks[0])
+        assert found == ["the second call has ended", True]
+
+    asyncio.run(main())
+
+
 def test_a_handler_that_does_not_end_is_named_and_cancelled(
     server: ApiServer, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -114,6 +114,34 @@ def test_a_loop_of_ones_own_takes_items(server: ApiServer, run: Run) -> None:
     run(main)
 
 
+@pytest.mark.parametrize("by", ["run", "take"])
+def test_a_queue_is_closed_in_a_child_task_of_the_work(run: Run, by: str) -> None:
+    """The close does not wait for the key whose work has started the task, as by gather."""
+
+    async def main() -> None:
+        found: list[bool] = []
+        queue, other = aio.WorkQueue(), aio.WorkQueue()
+        queue.add("a")
+
+        async def close(each: aio.WorkQueue) -> None:
+            found.append(await each.close())
+
+        async def reconcile(key: str) -> None:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(close, queue)
+                tasks.start_soon(close, other)
+
+        if by == "run":
+            await soon(queue.run(reconcile))
+        else:
+            with await queue.take() as item:
+                await soon(reconcile(item.key))
+        assert sorted(found) == [False, True]
+        assert await soon(queue.close())
+
+    run(main)
+
+
 def test_a_function_maps_events_of_several_informers_to_keys(server: ApiServer, run: Run) -> None:
     """It runs in the loop."""
     write(server, "a", of="x")
