@@ -122,8 +122,11 @@ class Loop(ABC):
         """Let others run."""
 
     @abstractmethod
-    async def shielded(self, waiter: Waiter, timeout: float) -> None:
-        """Wait for so long at most, while the current task is being cancelled."""
+    async def shielded(self, waiter: Waiter, timeout: float | None) -> None:
+        """Wait for so long at most, although the current task is being cancelled.
+
+        A second cancellation ends the wait in asyncio.
+        """
 
     @abstractmethod
     def cancels(self, error: BaseException) -> bool:
@@ -400,8 +403,8 @@ class AsyncioLoop(Loop):
         """See `Loop`."""
         await asyncio.sleep(0)
 
-    async def shielded(self, waiter: Waiter, timeout: float) -> None:
-        """See `Loop`. It was cancelled once, and waits; cancelled again, it waits no longer."""
+    async def shielded(self, waiter: Waiter, timeout: float | None) -> None:
+        """See `Loop`."""
         await waiter.wait(timeout)
 
     def cancels(self, error: BaseException) -> bool:
@@ -488,7 +491,7 @@ class TrioLoop(Loop):
         """See `Loop`."""
         await self._trio.lowlevel.checkpoint()
 
-    async def shielded(self, waiter: Waiter, timeout: float) -> None:
+    async def shielded(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Loop`."""
         with self._trio.CancelScope(shield=True):
             await waiter.wait(timeout)
