@@ -55,7 +55,7 @@ from dyninformer.threads import (
     waited,
 )
 from dyninformer.types import Names, Object, Objects
-from dyninformer.unused import closed, end_all, when_unused
+from dyninformer.unused import closed, end_all, opened_at, when_unused
 from dyninformer.waiting import until_fresh
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.status import WORST_FIRST, InformerStatus
@@ -705,7 +705,7 @@ class OpenInformer(GenericInformer, ClosedByWith):
         super().__init__(found.informer)
         self._factory = factory
         self._ending = found.informer.ending()
-        self._unused = when_unused(found.informer, self._ending)
+        self._unused = when_unused(found.informer, self._ending, opened_at())
 
     @property
     def client(self) -> DynamicClient:

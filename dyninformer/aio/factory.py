@@ -34,6 +34,7 @@ from dyninformer.options import (
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.threads import Deadline, ReentrantLock, in_forked_child
+from dyninformer.unused import Place, closed, opened_at, when_unused
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,6 +47,7 @@ _EXIT_SECONDS: Final = 5.0
 _ASKING_SECONDS: Final = 10.0
 _CANCELLED_SECONDS: Final = 0.05
 """What a cancelled ``async with`` waits for the end at most; the rest goes on without it."""
+_HOW_TO_CLOSE: Final = "`async with aio.open_informer(...) as opened:`, or `await opened.close()`"
 
 
 class DynamicSharedInformerFactory(Shown):
@@ -326,7 +328,8 @@ class DynamicSharedInformerFactory(Shown):
 class OpenInformer(GenericInformer):
     """A started and synced informer with a factory of its own, which ends with it.
 
-    `open_informer` gives it. After its end the lister still answers, from the last state.
+    `open_informer` gives it. After its end the lister still answers, from the last state. Once no
+    references to it or to a part of it remain, it is closed, with a ResourceWarning (S42).
 
     >>> import asyncio
     >>> from dyninformer import aio
@@ -339,10 +342,15 @@ class OpenInformer(GenericInformer):
     True 4
     """
 
-    def __init__(self, factory: DynamicSharedInformerFactory, found: GenericInformer) -> None:
+    def __init__(
+        self, factory: DynamicSharedInformerFactory, found: GenericInformer, where: Place
+    ) -> None:
         self.informer = found.informer
         self.lister = found.lister
         self._factory = factory
+        core = found.informer._core
+        self._ending = core.ending()
+        self._unused = when_unused(core, self._ending, where, _HOW_TO_CLOSE)
 
     @property
     def client(self) -> DynamicClient:
@@ -351,6 +359,8 @@ class OpenInformer(GenericInformer):
 
     async def close(self, timeout: float | None = _EXIT_SECONDS) -> bool:
         """Stop it; reads go on working. Idempotent."""
+        Deadline(timeout)  # refuse a wrong timeout before anything ends
+        closed(self._unused, self._ending)
         return await self._factory.shutdown(timeout)
 
     async def __aenter__(self) -> Self:
@@ -362,6 +372,7 @@ class OpenInformer(GenericInformer):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        closed(self._unused, self._ending)
         await self._factory.__aexit__(kind, error, trace)
 
 
@@ -392,6 +403,7 @@ def open_informer(
     ...     asyncio.run(main(server))
     ['default', 'kube-node-lease', 'kube-public', 'kube-system']
     """
+    where = opened_at()
 
     async def begin() -> OpenInformer:
         deadline = Deadline(timeout)
@@ -404,6 +416,6 @@ def open_informer(
         except BaseException as error:
             await made.__aexit__(type(error), error, error.__traceback__)
             raise
-        return OpenInformer(made, found)
+        return OpenInformer(made, found, where)
 
     return Opening(begin)

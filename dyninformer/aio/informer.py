@@ -130,7 +130,9 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         ``filter``. The rest is as in `dyninformer.SharedIndexInformer.add_event_handler`.
         """
         handled = Handler(handler, coroutines=True, **options)
-        return Registration(self._shell.add(self._core, handled, running()))
+        registration = self._shell.add(self._core, handled, running())
+        registration.keeps = self._core.use
+        return Registration(registration)
 
     def add_event_handler_with_resync_period(self, handler: object, period: float) -> Registration:
         """`add_event_handler` with ``resync``, in client-go's words."""
@@ -154,9 +156,11 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         It is subscribed when this returns, and costs no thread and no task.
         """
         make = partial(EventStream, idle_timeout=checked_idle_timeout(idle_timeout))
-        return self._core._dispatcher.subscribe(
+        stream = self._core._dispatcher.subscribe(
             make, coalesce=coalesce, max_backlog=max_backlog, initial=initial
         )
+        stream.keeps = self._core.use
+        return stream
 
     def set_watch_error_handler(self, handler: Callable[[Exception], object]) -> None:
         """Have the loop that runs now call ``handler(error)`` when a list or watch fails.
