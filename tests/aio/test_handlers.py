@@ -339,7 +339,7 @@ def test_a_handler_does_not_wait_for_itself_in_a_child_task(
                 found.append("after")
 
             maps.informer.add_event_handler(on_add=note)
-            await made.sync(PATIENCE)
+            await made.start()
             await eventually(lambda: "after" in found)
             assert await made.shutdown(PATIENCE)
 
