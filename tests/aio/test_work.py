@@ -142,7 +142,8 @@ def test_a_queue_is_closed_in_a_child_task_of_the_work(run: Run, by: str) -> Non
         if by == "run":
             await soon(queue.run(reconcile))
         else:
-            with await queue.take() as item:
+            item = await soon(queue.take())
+            with item:
                 await soon(reconcile(item.key))
         assert sorted(found) == [False, True]
         assert await soon(queue.close())
@@ -440,7 +441,7 @@ def test_close_drains_a_key_that_was_added_while_it_was_at_work(run: Run) -> Non
             async with anyio.create_task_group() as tasks:
                 queue.add("a")
                 tasks.start_soon(queue.run, reconcile)
-                await eventually(lambda begun=begun: begun)
+                await eventually(begun.copy)
                 queue.add("a")
                 tasks.start_soon(partial(queue.close, drain=True))
                 for _ in range(turns):
