@@ -56,7 +56,7 @@ from dyninformer.threads import (
     waited,
 )
 from dyninformer.types import Names, Object, Objects
-from dyninformer.unused import closed, end_all, when_unused
+from dyninformer.unused import closed, end_all, opened_at, when_unused
 from dyninformer.waiting import until_fresh
 from dyninformer.watching.backoff import Backoff
 from dyninformer.watching.status import WORST_FIRST, InformerStatus, are_unauthorized
@@ -298,12 +298,16 @@ class DynamicSharedInformerFactory(Shown, EndedByWith):
         one of this factory's own threads waits for nothing (S11).
         """
         deadline = Deadline(timeout)
-        found = self._registry.named(self._resolve(resource))
-        if found is None:
-            return True
-        found.informer.signal_stop()  # first: nobody could stop one that is forgotten (S23)
-        self._registry.forget(found)
-        return found.informer.stop(deadline.left)
+        found = self._forget(resource, timeout)
+        return found is None or found.informer.stop(deadline.left)
+
+    def _forget(self, resource: Resource, timeout: float | None) -> GenericInformer | None:
+        """Signal an informer to stop, and forget it; the timeout is for looking up its name."""
+        found = self._registry.named(self._resolve(resource, timeout))
+        if found is not None:
+            found.informer.signal_stop()  # first: nothing could stop it once it is forgotten (S23)
+            self._registry.forget(found)
+        return found
 
     @spelled_out(ResourceOptionsDict)
     def follow(
@@ -703,7 +707,7 @@ class OpenInformer(GenericInformer, ClosedByWith):
         super().__init__(found.informer)
         self._factory = factory
         self._ending = found.informer.ending()
-        self._unused = when_unused(found.informer, self._ending)
+        self._unused = when_unused(found.informer, self._ending, opened_at())
 
     @property
     def client(self) -> DynamicClient:

@@ -1,43 +1,42 @@
-"""Calls that block, away from the event loop: reading settings, discovery, starting, the end."""
+"""Blocking calls, run on threads beside the event loop: settings, discovery, starting, stopping."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from dyninformer.aio.loops import Loop, running
-from dyninformer.threads import Flag, ReentrantLock, in_forked_child, spawn
+from dyninformer.threads import ReentrantLock, in_forked_child, spawn
 
 T = TypeVar("T")
+Inbox: TypeAlias = "SimpleQueue[Call[Any] | None]"
+"""Where one thread gets its next call; None ends the thread."""
 
-_MOST: Final = 4
-_IDLE: Final = 5.0  # seconds after which a thread without work ends
+_IDLE: Final = 1.0  # seconds after which a thread without work ends
 
 
 class BlockingCalls:
-    """The threads of one factory that its awaited methods run on: none when there is no work.
+    """Runs the blocking calls of one factory, each on an idle thread or on a new one.
 
-    One does, as a rule. Up to four are there while what is asked of the network takes long.
+    So no call waits for another call to end.
     """
 
     def __init__(self) -> None:
-        self._lock = ReentrantLock()  # guards all below
-        self._waiting: deque[Call[Any]] = deque()
-        self._threads = 0
-        self._idle = 0
+        self._lock = ReentrantLock()  # guards the next two
+        self._idle: list[Inbox] = []
         self._closed = False
-        self._more = Flag()  # there is work, or the end has come
-        in_forked_child(self, "_lock", "_more", _waiting=deque, _threads=0, _idle=0, _closed=True)
+        in_forked_child(self, "_lock", _idle=list, _closed=True)
 
     async def run(self, act: Callable[[], T], unwanted: Callable[[T], object] | None = None) -> T:
-        """What ``act`` returns or raises.
+        """Call ``act`` on a thread, and return or raise what it does.
 
-        Cancelled, it returns at once: what has begun goes on, and ``unwanted`` gets what comes of
-        it, on a thread, and more than once perhaps.
+        A cancellation ends the wait at once, and ``act`` goes on. Its result is passed to
+        ``unwanted``, on a thread, perhaps more than once.
         """
         call = Call(act, running(), unwanted)
-        self._begin(call, urgent=False)
+        self._begin(call)
         try:
             return await call.wait()
         except BaseException:
@@ -46,62 +45,49 @@ class BlockingCalls:
                 self.begin(call.drop)
             raise
 
-    def begin(self, act: Callable[[], T], *, urgent: bool = False) -> Call[T]:
-        """Have ``act`` called, and wait for nothing. What is ``urgent`` waits for no other call."""
+    def begin(self, act: Callable[[], T]) -> Call[T]:
+        """Have a thread call ``act``, without waiting for it."""
         call = Call(act, running())
-        self._begin(call, urgent=urgent)
+        self._begin(call)
         return call
 
-    def _begin(self, call: Call[T], *, urgent: bool) -> None:
-        with self._lock:
-            if urgent:
-                self._waiting.appendleft(call)
-            else:
-                self._waiting.append(call)
-            start = len(self._waiting) > self._idle and (urgent or self._threads < _MOST)
-            if start:
-                self._threads += 1
-        self._more.set()
-        if start:
-            try:
-                # Not a thread of the factory's own: on those a shutdown would wait for nobody.
-                spawn(self, "dyninformer aio", self._work)
-            except BaseException:
-                with self._lock:
-                    self._threads -= 1
-                raise
-
     def close(self) -> None:
-        """Let the threads end that have no work. Later calls are run all the same."""
+        """End the idle threads, and others after their call. Later calls are still run."""
         with self._lock:
             self._closed = True
-        self._more.set()
+            idle, self._idle = self._idle, []
+        for inbox in idle:
+            inbox.put(None)
 
-    def _work(self) -> None:
-        while (call := self._next()) is not None:
-            call.carry_out()
-            del call  # it may hold a whole factory
+    def _begin(self, call: Call[Any]) -> None:
+        with self._lock:
+            inbox = self._idle.pop() if self._idle else None
+        if inbox is not None:
+            inbox.put(call)
+            return
+        inbox = SimpleQueue()
+        inbox.put(call)
+        # It has another owner than the factory's threads: a shutdown on those never waits.
+        spawn(self, "dyninformer aio", partial(self._work, inbox))
 
-    def _next(self) -> Call[Any] | None:
+    def _work(self, inbox: Inbox) -> None:
         while True:
-            self._more.clear()  # before looking: what comes later sets it again
+            try:
+                call = inbox.get(timeout=_IDLE)
+            except Empty:
+                with self._lock:
+                    if inbox in self._idle:
+                        self._idle.remove(inbox)
+                        return
+                continue  # `_begin` has taken the inbox, and is about to put a call into it
+            if call is None:
+                return
+            call.carry_out()
+            del call  # it may be the last reference to a whole factory
             with self._lock:
-                if self._waiting:
-                    call = self._waiting.popleft()
-                    if self._waiting:
-                        self._more.set()  # for another thread
-                    return call
                 if self._closed:
-                    self._threads -= 1
-                    self._more.set()  # the others, too
-                    return None
-                self._idle += 1
-            woken = self._more.wait(_IDLE)
-            with self._lock:
-                self._idle -= 1
-                if not woken and not self._waiting:
-                    self._threads -= 1
-                    return None
+                    return
+                self._idle.append(inbox)
 
 
 class Call(Generic[T]):

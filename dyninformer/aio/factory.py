@@ -34,6 +34,7 @@ from dyninformer.options import (
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
 from dyninformer.threads import Deadline, ReentrantLock, in_forked_child
+from dyninformer.unused import Place, closed, opened_at, when_unused
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,6 +47,7 @@ _EXIT_SECONDS: Final = 5.0
 _ASKING_SECONDS: Final = 10.0
 _CANCELLED_SECONDS: Final = 0.05
 """What a cancelled ``async with`` waits for the end at most; the rest goes on without it."""
+_HOW_TO_CLOSE: Final = "`async with aio.open_informer(...) as opened:`, or `await opened.close()`"
 
 
 class DynamicSharedInformerFactory(Shown):
@@ -115,8 +117,9 @@ class DynamicSharedInformerFactory(Shown):
 
         See `dyninformer.DynamicSharedInformerFactory.for_resource`.
         """
+        deadline = Deadline(timeout)
         return await self._generic(
-            lambda: self._core().for_resource(resource, timeout=timeout, **options)
+            lambda: self._core().for_resource(resource, timeout=deadline.left, **options)
         )
 
     async def informer_for(self, resource: Resource, new_informer: NewInformer) -> GenericInformer:
@@ -138,16 +141,18 @@ class DynamicSharedInformerFactory(Shown):
 
         An informer that was stopped by itself before it had synced never will: it is left out.
         """
+        deadline = Deadline(timeout)
         core = await self._off_loop(self._core)
-        return await carry_out(core.until_caches_synced(timeout))
+        return await carry_out(core.until_caches_synced(deadline.left))
 
     async def sync(self, timeout: float | None = None, *, patient: bool = False) -> SyncResult:
         """Start, and wait for all. CacheSyncError says why, for each that did not sync.
 
         See `dyninformer.DynamicSharedInformerFactory.sync`.
         """
+        deadline = Deadline(timeout)
         await self.start()
-        return await carry_out(self._core().until_synced(timeout, patient=patient))
+        return await carry_out(self._core().until_synced(deadline.left, patient=patient))
 
     def status(self) -> Statuses:
         """How each informer stands."""
@@ -158,20 +163,19 @@ class DynamicSharedInformerFactory(Shown):
 
         See `dyninformer.DynamicSharedInformerFactory.require_fresh`.
         """
+        deadline = Deadline(timeout)
         core = await self._off_loop(self._core)
-        await carry_out(core.until_fresh(max_age, timeout))
+        await carry_out(core.until_fresh(max_age, deadline.left))
 
     async def remove(self, resource: Resource, timeout: float = _EXIT_SECONDS) -> bool:
         """Stop an informer and forget it, so that it can be asked for anew (S4).
 
-        True if there is none. False if a callback still runs at the timeout; it is cancelled
-        then. A call from a handler of this factory waits for nothing (S11).
+        True if there is none. False if a callback of it still runs at the timeout; it is
+        cancelled then. A call from a handler of this factory waits for nothing (S11).
         """
-        patience = 0 if self._shell.tells_here() else timeout
-        removed = await self._off_loop(lambda: self._core().remove(resource, patience))
-        if not removed and patience == timeout:
-            self._shell.cancel_handlers()
-        return removed
+        deadline = Deadline(timeout)
+        found = await self._off_loop(lambda: self._core()._forget(resource, deadline.left))
+        return found is None or await self._shell.informer(found.informer).stop(deadline.left)
 
     @spelled_out(ResourceOptionsDict)
     def follow(
@@ -216,8 +220,9 @@ class DynamicSharedInformerFactory(Shown):
 
     async def wait(self, timeout: float | None = None) -> bool:
         """Wait until this factory is shut down; False at the timeout."""
+        deadline = Deadline(timeout)
         core = await self._off_loop(self._core)
-        return await carry_out(core.until_stopped(timeout))
+        return await carry_out(core.until_stopped(deadline.left))
 
     async def shutdown(self, timeout: float | None = None) -> bool:
         """Stop everything, and wait for the callbacks that run (S11).
@@ -226,10 +231,10 @@ class DynamicSharedInformerFactory(Shown):
         coroutine is cancelled. A call from a handler of this factory waits for nothing. Reads go
         on working.
         """
-        Deadline(timeout)  # what is none is refused before anything ends
+        Deadline(timeout)  # refuse a wrong timeout before anything ends
         if self._shell.tells_here():
-            return await self._shell.blocking.begin(self._signal_end, urgent=True).wait()
-        call = self._shell.blocking.begin(partial(self._end, timeout), urgent=True)
+            return await self._shell.blocking.begin(self._signal_end).wait()
+        call = self._shell.blocking.begin(partial(self._end, timeout))
         try:
             ended = await call.wait()
         except BaseException:
@@ -303,7 +308,7 @@ class DynamicSharedInformerFactory(Shown):
         await running().shielded(self._begin_end_at_once().waiter, _CANCELLED_SECONDS)
 
     def _begin_end_at_once(self) -> Call[bool]:
-        return self._shell.blocking.begin(self._end_at_once, urgent=True)
+        return self._shell.blocking.begin(self._end_at_once)
 
     def _signal_end(self) -> bool:
         """In a thread, for a handler, which is not waited for: whether nothing runs any more."""
@@ -323,7 +328,8 @@ class DynamicSharedInformerFactory(Shown):
 class OpenInformer(GenericInformer):
     """A started and synced informer with a factory of its own, which ends with it.
 
-    `open_informer` gives it. After its end the lister still answers, from the last state.
+    `open_informer` gives it. After its end the lister still answers, from the last state. Once no
+    references to it or to a part of it remain, it is closed, with a ResourceWarning (S42).
 
     >>> import asyncio
     >>> from dyninformer import aio
@@ -336,10 +342,15 @@ class OpenInformer(GenericInformer):
     True 4
     """
 
-    def __init__(self, factory: DynamicSharedInformerFactory, found: GenericInformer) -> None:
+    def __init__(
+        self, factory: DynamicSharedInformerFactory, found: GenericInformer, where: Place
+    ) -> None:
         self.informer = found.informer
         self.lister = found.lister
         self._factory = factory
+        core = found.informer._core
+        self._ending = core.ending()
+        self._unused = when_unused(core, self._ending, where, _HOW_TO_CLOSE)
 
     @property
     def client(self) -> DynamicClient:
@@ -348,6 +359,8 @@ class OpenInformer(GenericInformer):
 
     async def close(self, timeout: float | None = _EXIT_SECONDS) -> bool:
         """Stop it; reads go on working. Idempotent."""
+        Deadline(timeout)  # refuse a wrong timeout before anything ends
+        closed(self._unused, self._ending)
         return await self._factory.shutdown(timeout)
 
     async def __aenter__(self) -> Self:
@@ -359,6 +372,7 @@ class OpenInformer(GenericInformer):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        closed(self._unused, self._ending)
         await self._factory.__aexit__(kind, error, trace)
 
 
@@ -389,6 +403,7 @@ def open_informer(
     ...     asyncio.run(main(server))
     ['default', 'kube-node-lease', 'kube-public', 'kube-system']
     """
+    where = opened_at()
 
     async def begin() -> OpenInformer:
         deadline = Deadline(timeout)
@@ -401,6 +416,6 @@ def open_informer(
         except BaseException as error:
             await made.__aexit__(type(error), error, error.__traceback__)
             raise
-        return OpenInformer(made, found)
+        return OpenInformer(made, found, where)
 
     return Opening(begin)

@@ -6,7 +6,8 @@ import inspect
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias
 
 from dyninformer.aio.loops import Loop, Slices, Task, carry_out
 from dyninformer.aio.stream import Knock
@@ -23,6 +24,9 @@ OnUpdate: TypeAlias = Callable[[Object, Object], Awaitable[object] | object]
 OnEvent: TypeAlias = Callable[[Event], Awaitable[object] | object]
 Calls: TypeAlias = deque[tuple[Callable[..., object], tuple[Any, ...]]]
 
+_calling: Final[ContextVar[object]] = ContextVar("dyninformer.aio calling", default=None)
+"""Identifies the handler's call that this code runs in, also in tasks that the call has started."""
+
 
 class HandlerTask:
     """Tells one handler what is in its queue, in order, one at a time (S8): a `worker.Teller`.
@@ -33,10 +37,12 @@ class HandlerTask:
 
     def __init__(self, loop: Loop, telling: Telling) -> None:
         self.name = telling.name
+        self.store = telling.store
         self._loop = loop
         self._telling = telling
         self._knock = Knock(loop)
         self._calls: Calls = deque()  # of the step that is being told
+        self._calling: object = None  # identifies the calls that run now
         self._task: Task | None = None
         self._ended = Flag()  # it calls the handler no more
         in_forked_child(self, "_ended")
@@ -56,8 +62,11 @@ class HandlerTask:
         return self._telling.queue.closed
 
     def tells_here(self) -> bool:
-        """The current task is the one that calls this handler."""
-        return self._task is not None and self._task.is_current()
+        """Whether a call of this handler waits for the caller, as far as it can be known.
+
+        The caller is the call itself, or a task that the call has started, as by ``gather``.
+        """
+        return self._calling is not None and _calling.get() is self._calling
 
     def join(self, timeout: float | None) -> bool:
         """Wait, in a thread, until it has ended, its queue being closed. False at the timeout."""
@@ -134,11 +143,16 @@ class HandlerTask:
 
     async def _call_noted(self) -> None:
         queue = self._telling.queue
-        while self._calls and not queue.closed:
-            callback, args = self._calls.popleft()
-            result = callback(*args)
-            if inspect.isawaitable(result):
-                await result
+        self._calling = object()
+        _calling.set(self._calling)
+        try:
+            while self._calls and not queue.closed:
+                callback, args = self._calls.popleft()
+                result = callback(*args)
+                if inspect.isawaitable(result):
+                    await result
+        finally:
+            self._calling = None
 
     def _failed(self, step: Delta, error: BaseException) -> None:
         """Log what a handler raised (S10), unless it is the end of this task, or of the program."""

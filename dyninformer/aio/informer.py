@@ -25,6 +25,7 @@ from dyninformer.options import IndexFunction, ResourceOptions, Transform, spell
 from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
+from dyninformer.threads import Deadline
 from dyninformer.types import Key, Object
 from dyninformer.waiting import Condition, Written
 from dyninformer.watching.audit import AuditReport
@@ -65,13 +66,13 @@ class Shell:
         return registration
 
     def tells_here(self) -> bool:
-        """The current task is one that calls a handler: what it stops, it must not wait for."""
+        """Whether a handler's call waits for the caller, which must not wait for the handler."""
         return any(each.tells_here() for each in self._handlers)
 
-    def cancel_handlers(self) -> None:
-        """End the tasks of handlers that were removed, or whose informer has stopped."""
+    def cancel_handlers(self, core: informer.SharedIndexInformer | None = None) -> None:
+        """Cancel the tasks of removed handlers: of one informer that has stopped, or of all."""
         for each in list(self._handlers):
-            if each.removed:
+            if each.removed and (core is None or each.store is core._store):
                 each.cancel()
 
     def informer(self, core: informer.SharedIndexInformer) -> SharedIndexInformer:
@@ -129,7 +130,9 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         ``filter``. The rest is as in `dyninformer.SharedIndexInformer.add_event_handler`.
         """
         handled = Handler(handler, coroutines=True, **options)
-        return Registration(self._shell.add(self._core, handled, running()))
+        registration = self._shell.add(self._core, handled, running())
+        registration.keeps = self._core.use
+        return Registration(registration)
 
     def add_event_handler_with_resync_period(self, handler: object, period: float) -> Registration:
         """`add_event_handler` with ``resync``, in client-go's words."""
@@ -156,9 +159,11 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         It is subscribed when this returns, and costs no thread and no task.
         """
         make = partial(EventStream, idle_timeout=checked_idle_timeout(idle_timeout))
-        return self._core._dispatcher.subscribe(
+        stream = self._core._dispatcher.subscribe(
             make, coalesce=coalesce, max_backlog=max_backlog, initial=initial
         )
+        stream.keeps = self._core.use
+        return stream
 
     def set_watch_error_handler(self, handler: Callable[[Exception], object]) -> None:
         """Have the loop that runs now call ``handler(error)`` when a list or watch fails.
@@ -226,15 +231,16 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
     async def stop(self, timeout: float | None = None) -> bool:
         """Stop for good, and wait for what runs; reads go on working (S11, S19).
 
-        False if a callback still runs at the timeout; it is cancelled then. A call from a
+        False if a callback of it still runs at the timeout; it is cancelled then. A call from a
         handler of the same factory waits for nothing.
         """
         if self._shell.tells_here():
             self._core.signal_stop()
             return not self._core.wait_stopped(0)
-        stopped = await self._shell.blocking.run(partial(self._core.stop, timeout))
+        deadline = Deadline(timeout)
+        stopped = await self._shell.blocking.run(lambda: self._core.stop(deadline.left))
         if not stopped:
-            self._shell.cancel_handlers()
+            self._shell.cancel_handlers(self._core)
         return stopped
 
     def is_started(self) -> bool:
@@ -267,7 +273,8 @@ class SharedIndexInformer(Writes[Coroutine[Any, Any, Object]], Shown):
         See `dyninformer.SharedIndexInformer.audit`. It runs on a thread; cancelled, it goes on
         there.
         """
-        return await self._shell.blocking.run(partial(self._core.audit, timeout))
+        deadline = Deadline(timeout)
+        return await self._shell.blocking.run(lambda: self._core.audit(deadline.left))
 
     # -- writes --------------------------------------------------------------------------
 

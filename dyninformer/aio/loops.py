@@ -50,9 +50,6 @@ class Task(Protocol):
     def cancel(self) -> None:
         """Have it end."""
 
-    def is_current(self) -> bool:
-        """It is what runs now. In any thread."""
-
 
 class Loop(ABC):
     """An event loop, as this package uses it; `running` finds it. In the loop, except ``post``."""
@@ -125,8 +122,11 @@ class Loop(ABC):
         """Let others run."""
 
     @abstractmethod
-    async def shielded(self, waiter: Waiter, timeout: float) -> None:
-        """Wait for so long at most, while the current task is being cancelled."""
+    async def shielded(self, waiter: Waiter, timeout: float | None) -> None:
+        """Wait for so long at most, although the current task is being cancelled.
+
+        A second cancellation ends the wait in asyncio.
+        """
 
     @abstractmethod
     def cancels(self, error: BaseException) -> bool:
@@ -373,9 +373,6 @@ class _AsyncioTask:
     def cancel(self) -> None:
         self._task.cancel()
 
-    def is_current(self) -> bool:
-        return current_task() is self._task
-
 
 class AsyncioLoop(Loop):
     """A loop of asyncio, of uvloop, or of whatever else implements asyncio's."""
@@ -406,16 +403,16 @@ class AsyncioLoop(Loop):
         """See `Loop`."""
         await asyncio.sleep(0)
 
-    async def shielded(self, waiter: Waiter, timeout: float) -> None:
-        """See `Loop`. It was cancelled once, and waits; cancelled again, it waits no longer."""
+    async def shielded(self, waiter: Waiter, timeout: float | None) -> None:
+        """See `Loop`."""
         await waiter.wait(timeout)
 
     def cancels(self, error: BaseException) -> bool:
         """See `Loop`."""
+        if not isinstance(error, asyncio.CancelledError):
+            return False
         task = asyncio.current_task()
-        return (
-            isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-        )
+        return task is not None and task.cancelling() > 0
 
     def _call_soon(self, act: Act) -> None:
         self.native.call_soon_threadsafe(act)
@@ -454,7 +451,7 @@ class _TrioTask:
         import trio  # noqa: PLC0415 - it runs here
 
         self._scope = trio.CancelScope()
-        self._task = trio.lowlevel.spawn_system_task(self._run, main, ended, name=name)
+        trio.lowlevel.spawn_system_task(self._run, main, ended, name=name)
 
     async def _run(self, main: Main, ended: Act) -> None:
         try:
@@ -465,9 +462,6 @@ class _TrioTask:
 
     def cancel(self) -> None:
         self._scope.cancel()
-
-    def is_current(self) -> bool:
-        return current_task() is self._task
 
 
 class TrioLoop(Loop):
@@ -497,7 +491,7 @@ class TrioLoop(Loop):
         """See `Loop`."""
         await self._trio.lowlevel.checkpoint()
 
-    async def shielded(self, waiter: Waiter, timeout: float) -> None:
+    async def shielded(self, waiter: Waiter, timeout: float | None) -> None:
         """See `Loop`."""
         with self._trio.CancelScope(shield=True):
             await waiter.wait(timeout)
@@ -558,14 +552,3 @@ def _trio_task() -> object:
 async def carry_out(waiting: Waiting[T], unwanted: Callable[[T], object] | None = None) -> T:
     """`Loop.carry_out`, in the loop that runs here."""
     return await running().carry_out(waiting, unwanted)
-
-
-def current_task() -> object:
-    """The task that runs here, of whatever loop; None if none does."""
-    found = _trio_task()
-    if found is not None:
-        return found
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None

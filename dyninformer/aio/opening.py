@@ -23,20 +23,31 @@ C = TypeVar("C", bound=Closing)
 
 
 class Opening(Generic[C]):
-    """A call that opens something. It begins when it is awaited or entered, each time anew.
+    """A call that opens something when it is awaited or entered, another thing each time.
 
-    Not for import.
+    It can be entered again once it was left. Not for import.
     """
 
     def __init__(self, begin: Callable[[], Coroutine[Any, Any, C]]) -> None:
         self._begin = begin
+        self._entered = False
         self._opened: C | None = None
 
     def __await__(self) -> Generator[Any, Any, C]:
         return self._begin().__await__()
 
     async def __aenter__(self) -> C:
-        self._opened = await self._begin()
+        if self._entered:
+            raise RuntimeError(
+                "this `async with` is entered already, and was not left: call open_informer, or "
+                "follow, again to open another one"
+            )
+        self._entered = True
+        try:
+            self._opened = await self._begin()
+        except BaseException:
+            self._entered = False
+            raise
         return self._opened
 
     async def __aexit__(
@@ -45,5 +56,7 @@ class Opening(Generic[C]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._opened is not None:
-            await self._opened.__aexit__(kind, error, trace)
+        opened, self._opened = self._opened, None
+        self._entered = False
+        if opened is not None:
+            await opened.__aexit__(kind, error, trace)

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
 from dyninformer import informer
 from dyninformer.aio.informer import GenericInformer, SharedIndexInformer, Shell
-from dyninformer.aio.loops import Loop, Task, carry_out, current_task, running
+from dyninformer.aio.loops import Loop, Main, Task, carry_out, running
 from dyninformer.checked import check_takes
 from dyninformer.delivery.handlers import Handler, OnEvent, Registration
 from dyninformer.shown import Shown
 from dyninformer.types import Key
 from dyninformer.work import RateLimited, WorkItem
 from dyninformer.work import WorkQueue as CoreQueue
-from dyninformer.work.keys import Turn
 from dyninformer.work.queue import EventKeys, checked_after, checked_informers
 
 Reconcile: TypeAlias = Callable[[Key], Awaitable[float | None] | float | None]
 AnyInformer: TypeAlias = SharedIndexInformer | GenericInformer
-Takers: TypeAlias = list[tuple[Turn, object]]
+Items: TypeAlias = "tuple[weakref.ref[WorkItem], ...]"
 
 _EXIT_SECONDS: Final = 5.0
+_items: Final[ContextVar[Items]] = ContextVar("dyninformer.aio items", default=())
+"""The items that the current task has taken, or the task that has started it."""
 
 
 class WorkQueue(Shown):
@@ -66,8 +69,8 @@ class WorkQueue(Shown):
         """
         self._loop = running()
         self._core = CoreQueue(workers=workers, retry=retry, name=name)
-        self._takers: Takers = []  # the turns that were taken, and the tasks that have them
-        self._workers: list[Task] = []  # those of `run`
+        self._crew: _Crew | None = None  # of the `run` that goes on
+        self._by_hand = False  # items were taken by `take`, or by a loop
         for each, keys in checked_informers(informers).items():
             self.watch(each, keys)
 
@@ -122,41 +125,43 @@ class WorkQueue(Shown):
 
         ``reconcile(key)``, a coroutine function or a plain one, returns None when the work is
         done, or the seconds after which it is to be done again; zero or less means done, too. What
-        it raises is logged with the key, and the key is tried again. Cancelled, this cancels its
-        tasks: the keys that they are at get another turn, and the queue stays as it is.
+        it raises is logged with the key, and the key is tried again.
+
+        Cancelled, this cancels its tasks, and returns when each ``reconcile`` has cleaned up. The
+        keys that they are at get another turn, the queue stays open, and can be run again. It is a
+        RuntimeError if other code cancels one of the tasks while the queue is open; the other tasks
+        have ended then, too.
         """
         if not callable(reconcile):
             raise TypeError(f"reconcile is {reconcile!r}: give a coroutine function")
         check_takes("reconcile", reconcile, "key")
-        if self._workers:
+        if self._crew is not None:
             raise RuntimeError(f"the work queue {self.name} runs already")
-        self._core._by_hand = True  # there is who takes what is to be drained
-        loop, waiter = running(), running().waiter()
-        left = self.workers
-
-        def ended() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                self._workers = []
-                waiter.wake()
-
-        for number in range(1, self.workers + 1):
-            name = f"dyninformer work {self.name} {number}"
-            self._workers.append(loop.spawn(name, partial(self._serve, loop, reconcile), ended))
+        loop, keys = running(), self._core._keys
+        crew = self._crew = _Crew(loop, lambda: keys.over)
+        self._core._by_hand = True  # keys that are to be drained are taken
         try:
-            await waiter.wait(None)
-        except BaseException:
-            for each in self._workers:
-                each.cancel()
-            raise
+            for number in range(1, self.workers + 1):
+                name = f"dyninformer work {self.name} {number}"
+                crew.start(name, partial(self._serve, crew, loop, reconcile))
+            await crew.wait()
+        finally:
+            self._crew = None
+            self._core._by_hand = self._by_hand
+            if keys.closed and not keys.over and not self._by_hand:
+                self._core._shut(drain=False)  # a `close` waits for keys that no task takes
+        if crew.dismissed:
+            raise RuntimeError(
+                f"a task of the work queue {self.name} was cancelled by other code, so that its "
+                "run has ended. Its keys are kept: run it again"
+            )
 
     async def take(self, timeout: float | None = None) -> WorkItem | None:
         """The next key's item; None at the timeout, or when the queue is closed and empty.
 
         Use it in a ``with``: see `dyninformer.WorkItem`.
         """
-        self._core._by_hand = True
+        self._by_hand = self._core._by_hand = True
         return await self._take(timeout)
 
     def __aiter__(self) -> Self:
@@ -217,9 +222,8 @@ class WorkQueue(Shown):
     async def _take(self, timeout: float | None = None) -> WorkItem | None:
         item = await carry_out(self._core.until_taken(timeout), self._put_back)
         if item is not None:
-            lasts = self._core._keys.lasts
-            self._takers = [each for each in self._takers if lasts(each[0])]
-            self._takers.append((item._turn, current_task()))  # an item that is lost is noticed
+            referenced = (each for each in _items.get() if each() is not None)
+            _items.set((*referenced, weakref.ref(item)))  # the queue notices an item that is lost
         return item
 
     def _put_back(self, item: WorkItem | None) -> None:
@@ -228,14 +232,19 @@ class WorkQueue(Shown):
             self._core._put_back(item._turn)
 
     def _has_item_here(self) -> bool:
-        """The current task has an item that is not done: it must not wait for itself."""
-        here, lasts = current_task(), self._core._keys.lasts
-        return any(task is here and lasts(turn) for turn, task in self._takers)
+        """Whether the caller has an item of this queue to finish, and must not wait for that."""
+        core = self._core
+        found = (each() for each in _items.get())
+        return any(
+            item is not None and item._queue is core and core._keys.lasts(item._turn)
+            for item in found
+        )
 
-    async def _serve(self, loop: Loop, reconcile: Reconcile) -> None:
-        """A worker's task: until the queue is closed."""
+    async def _serve(self, crew: _Crew, loop: Loop, reconcile: Reconcile) -> None:
+        """Work in one task until the queue is closed, or the crew is dismissed."""
         await loop.turn()  # never before all of them are there
-        while (item := await self._take()) is not None:
+        # A reconcile may have caught the cancellation, or raised another error in its place.
+        while not crew.dismissed and (item := await self._take()) is not None:
             try:
                 returned = reconcile(item.key)
                 after = await returned if inspect.isawaitable(returned) else returned
@@ -249,6 +258,65 @@ class WorkQueue(Shown):
             else:
                 self._core._finish(item._turn, after)
             await loop.turn()
+
+
+class _Crew:
+    """The tasks of one `run`."""
+
+    def __init__(self, loop: Loop, is_over: Callable[[], bool]) -> None:
+        self.dismissed = False
+        """They were cancelled before their queue was over."""
+        self._loop = loop
+        self._is_over = is_over
+        self._tasks: set[Task] = set()
+        self._all_ended = loop.waiter()
+
+    def start(self, name: str, main: Main) -> None:
+        """Begin one more task. If other code cancels it, the others are cancelled as well."""
+        returned = False
+
+        async def work() -> None:
+            nonlocal returned
+            await main()
+            returned = True
+
+        def ended() -> None:
+            self._tasks.discard(task)
+            if not returned and not self._is_over():
+                self._dismiss()
+            if not self._tasks:
+                self._all_ended.wake()
+
+        task = self._loop.spawn(name, work, ended)
+        self._tasks.add(task)
+
+    async def wait(self) -> None:
+        """Wait until all tasks have ended. A cancellation cancels them, and is raised after that.
+
+        As in a task group, a second cancellation does not end the wait.
+        """
+        try:
+            await self._all_ended.wait(None)
+        except BaseException as error:
+            self._dismiss()
+            if self._loop.cancels(error):
+                await self._clean_up()
+            raise
+
+    def _dismiss(self) -> None:
+        if not self.dismissed:
+            self.dismissed = True
+            for each in self._tasks:
+                each.cancel()
+
+    async def _clean_up(self) -> None:
+        while self._tasks:
+            self._all_ended = self._loop.waiter()
+            try:
+                await self._loop.shielded(self._all_ended, None)
+            except BaseException as error:
+                if not self._loop.cancels(error):
+                    raise
 
 
 class _Fed:

@@ -18,6 +18,7 @@ from dyninformer import (
     StoppedError,
     UnauthorizedError,
     UnknownResourceError,
+    UnreachableError,
     aio,
 )
 from dyninformer.aio.loops import running
@@ -171,6 +172,24 @@ def test_a_factory_that_was_never_used_is_shut_down(run: Run) -> None:
 
     run(main)
     until(lambda: not threads())
+
+
+def test_the_timeout_of_remove_includes_the_lookup_of_a_short_name(
+    server: ApiServer, run: Run
+) -> None:
+    """A server that answers nothing ends it with an error in time."""
+
+    async def main() -> None:
+        async with aio.DynamicSharedInformerFactory(server.client()) as made:
+            server.faults.add(BlackHole())
+            with pytest.raises(UnreachableError):
+                await soon(made.remove("cm", 0.1))
+            server.faults.clear()
+
+    try:
+        run(main)
+    finally:
+        server.faults.clear()
 
 
 def test_an_informer_of_your_own_is_adopted(server: ApiServer, run: Run) -> None:

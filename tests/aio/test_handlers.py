@@ -312,6 +312,92 @@ def test_a_handler_waits_for_nothing_of_its_own(server: ApiServer, run: Run) -> 
     run(main)
 
 
+@pytest.mark.parametrize("end", ["stop", "remove", "shutdown"])
+def test_a_handler_does_not_wait_for_itself_in_a_child_task(
+    server: ApiServer, run: Run, end: str
+) -> None:
+    """A task that its call has started, as by gather, is recognised as a part of the call."""
+    write(server, "a")
+
+    async def main() -> None:
+        found: list[object] = []
+        async with aio.DynamicSharedInformerFactory(server.client(), namespace="default") as made:
+            maps = await made.for_resource(MAPS, field_selector=OURS)
+
+            async def stop() -> None:
+                if end == "stop":
+                    found.append(await maps.informer.stop())
+                elif end == "remove":
+                    found.append(await made.remove(MAPS, PATIENCE))
+                else:
+                    found.append(await made.shutdown())
+
+            async def note(obj: dict[str, Any]) -> None:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(stop)
+                    tasks.start_soon(stop)
+                found.append("after")
+
+            maps.informer.add_event_handler(on_add=note)
+            await made.start()
+            await eventually(lambda: "after" in found)
+            assert await made.shutdown(PATIENCE)
+
+    run(main)
+
+
+def test_a_handler_does_not_wait_for_itself_in_wait_for_and_gather(server: ApiServer) -> None:
+    """Both run what they are given in tasks, in some versions of Python."""
+    write(server, "a")
+
+    async def main() -> None:
+        found: list[object] = []
+        async with opened(server) as maps:
+
+            async def note(obj: dict[str, Any]) -> None:
+                found.append(await asyncio.wait_for(handler.wait_for_sync(), PATIENCE))
+                await asyncio.gather(maps.informer.stop(), maps.informer.stop())
+                found.append(await asyncio.wait_for(maps.close(None), PATIENCE))
+
+            handler = maps.informer.add_event_handler(on_add=note)
+            await eventually(lambda: len(found) == 2)
+        assert found == [False, False]
+
+    asyncio.run(main())
+
+
+def test_a_task_that_outlives_the_call_that_started_it_waits(server: ApiServer) -> None:
+    """It waits for the call that runs when it stops the informer."""
+    write(server, "a")
+    write(server, "b")
+
+    async def main() -> None:
+        found: list[object] = []
+        tasks: list[asyncio.Task[None]] = []
+        second, gate = asyncio.Event(), asyncio.Event()
+        async with opened(server) as maps:
+
+            async def stop() -> None:
+                await second.wait()
+                found.append(await maps.informer.stop(PATIENCE))
+
+            async def note(obj: dict[str, Any]) -> None:
+                if not tasks:
+                    tasks.append(asyncio.create_task(stop()))
+                    return
+                second.set()
+                await gate.wait()
+                found.append("the second call has ended")
+
+            maps.informer.add_event_handler(on_add=note)
+            await eventually(maps.informer.is_stopped)
+            gate.set()
+            await soon(tasks[0])
+        assert found == ["the second call has ended", True]
+
+    asyncio.run(main())
+
+
 def test_a_handler_that_does_not_end_is_named_and_cancelled(
     server: ApiServer, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -369,6 +455,63 @@ def test_a_removed_informer_cancels_its_stuck_handlers_alone(server: ApiServer, 
             await soon(ended.wait())
             with pytest.raises(StoppedError):
                 maps.informer.add_event_handler(on_add=stuck)
+
+    run(main)
+
+
+@pytest.mark.parametrize("end", ["remove", "stop"])
+def test_a_timeout_cancels_no_handler_of_another_informer(
+    server: ApiServer, run: Run, end: str
+) -> None:
+    """Neither one that was removed, nor one whose own informer stops and has more time."""
+    write(server, "a")
+    server.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}, "default")
+
+    async def main() -> None:
+        stuck, waiting, stopping = anyio.Event(), anyio.Event(), anyio.Event()
+        cancelled, gate = anyio.Event(), anyio.Event()
+        ended: list[object] = []
+
+        async def never_ends(obj: dict[str, Any]) -> None:
+            stuck.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                cancelled.set()
+
+        async def patient(begun: anyio.Event, obj: dict[str, Any]) -> None:
+            begun.set()
+            await gate.wait()
+            ended.append(obj["kind"])
+
+        async with aio.DynamicSharedInformerFactory(server.client()) as made:
+            maps = await made.for_resource(MAPS)
+            spaces = await made.for_resource(
+                "v1/namespaces", field_selector="metadata.name=default"
+            )
+            secrets = await made.for_resource("v1/secrets")
+            maps.informer.add_event_handler(on_add=never_ends)
+            removed = spaces.informer.add_event_handler(on_add=partial(patient, waiting))
+            secrets.informer.add_event_handler(on_add=partial(patient, stopping))
+            await made.sync(PATIENCE)
+            for begun in (stuck, waiting, stopping):
+                await soon(begun.wait())
+            removed.remove()
+            async with anyio.create_task_group() as tasks:
+
+                async def stop() -> None:
+                    ended.append(await secrets.informer.stop(PATIENCE))
+
+                tasks.start_soon(stop)
+                await eventually(secrets.informer.is_stopped)
+                if end == "remove":
+                    assert not await made.remove(MAPS, 0.05)
+                else:
+                    assert not await maps.informer.stop(0.05)
+                await soon(cancelled.wait())
+                gate.set()
+            await eventually(lambda: len(ended) == 3)
+            assert sorted(map(str, ended)) == ["Namespace", "Secret", "True"]
 
     run(main)
 

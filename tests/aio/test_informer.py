@@ -19,7 +19,7 @@ from dyninformer import (
 )
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import HttpStatus
-from tests.aio.conftest import Run, eventually, soon
+from tests.aio.conftest import Run, eventually, soon, threads
 from tests.config_maps import MAPS, PATIENCE, write
 
 
@@ -380,8 +380,7 @@ def test_a_wait_for_a_write_costs_no_thread(server: ApiServer, run: Run) -> None
             await maps.informer.patch("a", "default", {"metadata": metadata}, wait=True)
             tasks.start_soon(partial(maps.informer.delete, "a", "default", wait=True))
             await eventually(lambda: waits(maps))
-            calls = maps.informer._shell.blocking
-            await eventually(lambda: calls._idle == calls._threads)
+            await eventually(lambda: "dyninformer aio" not in threads())
             server.patch("configmaps/a", {"metadata": {"finalizers": None}}, "default")
         assert maps.lister.list() == []
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import anyio
@@ -10,11 +12,17 @@ import pytest
 
 from dyninformer import Event, RateLimited, aio
 from dyninformer.testing import ApiServer
-from tests.aio.conftest import Run, eventually, soon
+from tests.aio.conftest import Run, eventually, run_on, soon
 from tests.config_maps import MAPS, PATIENCE, write
 
 OURS = "metadata.name!=kube-root-ca.crt"
 QUICK = RateLimited(first=0.001, longest=0.002, jitter=0)
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run_asyncio(request: pytest.FixtureRequest) -> Run:
+    """Runs a test's coroutine function on each loop of asyncio."""
+    return lambda main: run_on(request.param, main)
 
 
 def opened(server: ApiServer) -> Any:
@@ -136,6 +144,35 @@ def test_a_loop_of_ones_own_takes_items(server: ApiServer, run: Run) -> None:
     run(main)
 
 
+@pytest.mark.parametrize("by", ["run", "take"])
+def test_a_queue_is_closed_in_a_child_task_of_the_work(run: Run, by: str) -> None:
+    """The close does not wait for the key whose work has started the task, as by gather."""
+
+    async def main() -> None:
+        found: list[bool] = []
+        queue, other = aio.WorkQueue(), aio.WorkQueue()
+        queue.add("a")
+
+        async def close(each: aio.WorkQueue) -> None:
+            found.append(await each.close())
+
+        async def reconcile(key: str) -> None:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(close, queue)
+                tasks.start_soon(close, other)
+
+        if by == "run":
+            await soon(queue.run(reconcile))
+        else:
+            item = await soon(queue.take())
+            with item:
+                await soon(reconcile(item.key))
+        assert sorted(found) == [False, True]
+        assert await soon(queue.close())
+
+    run(main)
+
+
 def test_a_function_maps_events_of_several_informers_to_keys(server: ApiServer, run: Run) -> None:
     """It runs in the loop."""
     write(server, "a", of="x")
@@ -219,6 +256,220 @@ def test_a_cancelled_run_gives_its_keys_back(server: ApiServer, run: Run) -> Non
                 tasks.start_soon(queue.run, lambda key: done.set())
                 await soon(done.wait())
                 await queue.close()
+
+    run(main)
+
+
+def test_a_cancelled_run_waits_until_the_work_has_cleaned_up(run: Run) -> None:
+    """Then it can be run again, and the key that was cancelled gets another turn."""
+
+    async def main() -> None:
+        queue = aio.WorkQueue(workers=2)
+        entered, gate, ended = anyio.Event(), anyio.Event(), anyio.Event()
+        log: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            if "cleaned up" in log:
+                log.append(key)
+                await queue.close()
+                return
+            entered.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    log.append("cleans up")
+                    await gate.wait()
+                    log.append("cleaned up")
+
+        async def work() -> None:
+            try:
+                await queue.run(reconcile)
+            finally:
+                log.append("run has ended")
+                ended.set()
+
+        queue.add("a")
+        scope = anyio.CancelScope()
+
+        async def cancelled() -> None:
+            with scope:
+                await work()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancelled)
+            await soon(entered.wait())
+            scope.cancel()
+            await eventually(lambda: "cleans up" in log)
+            for _ in range(5):
+                await anyio.sleep(0)
+            assert not ended.is_set()
+            gate.set()
+            await soon(ended.wait())
+            assert log == ["cleans up", "cleaned up", "run has ended"]
+            await soon(queue.run(reconcile))
+        assert log[3:] == ["a"]
+
+    run(main)
+
+
+def test_a_run_that_is_cancelled_twice_still_waits(run_asyncio: Run) -> None:
+    """As a task group does; the work is cancelled once."""
+
+    async def main() -> None:
+        queue = aio.WorkQueue()
+        entered, gate = asyncio.Event(), asyncio.Event()
+        log: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            entered.set()
+            try:
+                await asyncio.sleep(PATIENCE)
+            finally:
+                log.append("cleans up")
+                await gate.wait()
+                log.append("cleaned up")
+
+        queue.add("a")
+        task = asyncio.create_task(queue.run(reconcile))
+        await soon(entered.wait())
+        task.cancel()
+        await eventually(lambda: log)
+        task.cancel()
+        await asyncio.sleep(0)
+        gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await soon(task)
+        assert log == ["cleans up", "cleaned up"]
+
+    run_asyncio(main)
+
+
+@pytest.mark.parametrize("ends", ["returns", "raises"])
+def test_a_cancelled_run_ends_although_the_work_swallows_the_cancellation(
+    run_asyncio: Run, ends: str
+) -> None:
+    """Its task takes no other key."""
+
+    async def main() -> None:
+        queue = aio.WorkQueue(retry=QUICK)
+        entered = asyncio.Event()
+        keys: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            keys.append(key)
+            entered.set()
+            try:
+                await asyncio.sleep(PATIENCE)
+            except asyncio.CancelledError:
+                if ends == "raises":
+                    raise ValueError("in the clean-up") from None
+
+        queue.add("a")
+        queue.add("b")
+        task = asyncio.create_task(queue.run(reconcile))
+        await soon(entered.wait())
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await soon(task)
+        assert keys == ["a"]
+
+    run_asyncio(main)
+
+
+def test_a_run_whose_task_is_cancelled_by_other_code_raises(run_asyncio: Run) -> None:
+    """All its tasks have cleaned up then, the keys are kept, and it can be run again."""
+
+    async def main() -> None:
+        queue = aio.WorkQueue(workers=2)
+        begun: list[str] = []
+        cleaned: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            begun.append(key)
+            try:
+                await asyncio.sleep(PATIENCE)
+            finally:
+                await asyncio.sleep(0)
+                cleaned.append(key)
+
+        queue.add("a")
+        queue.add("b")
+        task = asyncio.create_task(queue.run(reconcile))
+        await eventually(lambda: len(begun) == 2)
+        next(each for each in asyncio.all_tasks() if "dyninformer work" in each.get_name()).cancel()
+        with pytest.raises(RuntimeError, match="was cancelled by other code"):
+            await soon(task)
+        assert sorted(cleaned) == ["a", "b"]
+        assert not queue.closed
+        again: list[str] = []
+        task = asyncio.create_task(queue.run(again.append))
+        await eventually(lambda: sorted(again) == ["a", "b"])
+        assert await queue.close(timeout=PATIENCE)
+        await soon(task)
+
+    run_asyncio(main)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_close_drains_nothing_once_the_run_was_cancelled(run: Run, when: str) -> None:
+    """No task is left that takes the keys, be the close called before the end of the run."""
+
+    async def main() -> None:
+        queue = aio.WorkQueue()
+        entered = anyio.Event()
+        closed: list[bool] = []
+
+        async def stuck(key: str) -> None:
+            entered.set()
+            await anyio.sleep_forever()
+
+        async def close() -> None:
+            closed.append(await soon(queue.close(drain=True)))
+
+        for key in "abc":
+            queue.add(key)
+        async with anyio.create_task_group() as closing:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(queue.run, stuck)
+                await soon(entered.wait())
+                if when == "before":
+                    closing.start_soon(close)
+                    await eventually(lambda: queue.closed)
+                tasks.cancel_scope.cancel()
+            if when == "after":
+                await close()
+        assert closed == [True]
+        assert queue.depth == 0
+
+    run(main)
+
+
+def test_close_drains_a_key_that_was_added_while_it_was_at_work(run: Run) -> None:
+    """Also if the other task finds nothing to do, and ends, at that moment."""
+
+    async def main() -> None:
+        for turns in range(15):
+            queue = aio.WorkQueue(workers=2)
+            begun: list[str] = []
+            gate = anyio.Event()
+
+            async def reconcile(
+                key: str, begun: list[str] = begun, gate: anyio.Event = gate
+            ) -> None:
+                begun.append(key)
+                await gate.wait()
+
+            async with anyio.create_task_group() as tasks:
+                queue.add("a")
+                tasks.start_soon(queue.run, reconcile)
+                await eventually(begun.copy)
+                queue.add("a")
+                tasks.start_soon(partial(queue.close, drain=True))
+                for _ in range(turns):
+                    await anyio.sleep(0)
+                gate.set()
+            assert begun == ["a", "a"]
 
     run(main)
 

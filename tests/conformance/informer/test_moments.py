@@ -148,6 +148,6 @@ def test_s42_what_nobody_holds_is_closed(cluster: Cluster, namespace: str) -> No
     client = cluster.server.client()
     found = open_informer(WIDGETS, client=client, namespace=namespace)
     assert threads() == 1
-    with pytest.warns(ResourceWarning, match="nobody holds this informer of widgets"):
+    with pytest.warns(ResourceWarning, match="no references to this informer of widgets"):
         del found
     until(lambda: threads() == 0)
