@@ -619,7 +619,7 @@ class WorkQueue(Shown, EndedByWith):
         self._bell.ring()
 
     def _finish_up(self, crew: _Crew, patience: float) -> None:
-        """Wait until its threads have finished the keys that they are at, or say which not."""
+        """Wait until its threads have finished the keys at work; log those that take too long."""
         self._dismiss(crew)
         if not self._rests.wait_for(lambda: crew.gone, patience):
             with self._lock:
