@@ -16,6 +16,7 @@ from dyninformer.errors import (
 )
 from dyninformer.relations.tree import Reference, TreeNode, unknown
 from dyninformer.types import Object, Objects
+from dyninformer.watching.server_warnings import unlogged_warnings
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -136,7 +137,8 @@ class Search:
     def _listed(self, asked: tuple[ResolvedResource, str]) -> Objects | None:
         resource, space = asked
         try:
-            return self.asker.metadata(resource, space)
+            with unlogged_warnings():
+                return self.asker.metadata(resource, space)
         except DynInformerError as error:
             reason = str(error).split(": ", 1)[-1]
             reason = "forbidden" if reason.startswith("forbidden") else reason

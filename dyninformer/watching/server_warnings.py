@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
 from dyninformer.printable import printable
@@ -22,12 +24,23 @@ _REMEMBERED: Final = 1000
 
 _logger: Final = logging.getLogger(WARNINGS)
 _logged: Final[dict[str, object]] = {}
+_unlogged: Final = ContextVar("unlogged", default=False)
+
+
+@contextmanager
+def unlogged_warnings() -> Iterator[None]:
+    """Log no warnings of what this thread asks for: the user did not name the kinds."""
+    before = _unlogged.set(True)
+    try:
+        yield
+    finally:
+        _unlogged.reset(before)
 
 
 def log_warnings(request: str, headers: Mapping[str, str]) -> None:
     """Log each warning in the headers of an answer, unless this process has logged its text."""
     for name, value in headers.items():
-        if name.lower() != "warning":
+        if name.lower() != "warning" or _unlogged.get():
             continue
         for found in _WARNING.finditer(value):
             text = printable(" ".join(_ESCAPED.sub(r"\1", found[1]).split()))[:_LONGEST]

@@ -19,6 +19,7 @@ from dyninformer import (
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import BlackHole, Fault, HttpStatus, Reset
 from dyninformer.types import Object, Objects
+from tests.conformance.shapes import ANYTHING, crd
 from tests.conformance.wire import until
 
 
@@ -274,6 +275,23 @@ def test_s41_a_server_that_is_away_is_no_empty_answer(
     for ask in factory.owners, factory.owned_by, factory.tree:
         with pytest.raises(StoppedError):
             ask(family.account, fetch=True)
+
+
+def test_s41_a_search_of_all_kinds_logs_no_warning_of_deprecated_ones(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The user did not name them; an informer of one logs it."""
+    with ApiServer() as server, DynamicSharedInformerFactory(server.client()) as factory:
+        warning = f"no more olds at {server.url}"
+        shape = crd("old.io", "olds", "Old", ANYTHING)
+        shape["spec"]["versions"][0] |= {"deprecated": True, "deprecationWarning": warning}
+        server.install(shape)
+        family = Family(server)
+        assert named(factory.owned_by(family.top, fetch=True)) == ["Secret/middle"]
+        assert warning not in caplog.text
+        factory.for_resource("olds")
+        factory.sync(timeout=30)
+    assert warning in caplog.text
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
