@@ -27,7 +27,7 @@ import urllib3
 from benchmarks.certificates import certificate
 from dyninformer.testing import ApiServer
 from dyninformer.testing.control_plane import ControlPlane
-from dyninformer.watching.config import Environment, KubeconfigFiles
+from dyninformer.transport.config import Environment, KubeconfigFiles
 
 CRDS = Path(__file__).parents[1] / "examples" / "crd"
 FORMS = ("table", "yaml", "json")

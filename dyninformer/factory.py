@@ -68,8 +68,8 @@ if TYPE_CHECKING:
 
     from dyninformer.delivery.events import Event
     from dyninformer.delivery.handlers import OnEvent
+    from dyninformer.transport.config import Environment, Given
     from dyninformer.watching.client import Source
-    from dyninformer.watching.config import Environment, Given
 
 _logger = logging.getLogger("dyninformer")
 _EXIT_SECONDS: Final = 5.0

@@ -28,9 +28,9 @@ from dyninformer.errors import (
 from dyninformer.resource import GroupVersionResource, of_secrets
 from dyninformer.selectors import FieldSelector, LabelSelector
 from dyninformer.threads import Deadline, Waiting
+from dyninformer.transport.failures import unanswered
+from dyninformer.transport.server_warnings import log_warnings
 from dyninformer.types import Key, Object
-from dyninformer.watching.failures import unanswered
-from dyninformer.watching.server_warnings import log_warnings
 
 if TYPE_CHECKING:
     from dyninformer.informer import SharedIndexInformer

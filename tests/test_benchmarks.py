@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import bench_hostile as hostile
 from benchmarks.peers.installed import installed
+from dyninformer.transport.document import LARGEST_DOCUMENT
 from dyninformer.watching.cutting import LONGEST_OBJECT
-from dyninformer.watching.document import LARGEST_DOCUMENT
 from tests.documents import ROOT
 
 

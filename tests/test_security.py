@@ -180,7 +180,7 @@ def test_files_are_written_where_it_is_known_that_they_are_private() -> None:
         "testing/client.py",  # `write_private`, for kubeconfigs and keys
         "testing/control_plane.py",  # a folder of mkdtemp's
         "testing/processes.py",  # logs, in that folder
-        "watching/plain.py",  # a client certificate, for a moment, in a folder of its own
+        "transport/plain.py",  # a client certificate, for a moment, in a folder of its own
     }
 
 

@@ -280,7 +280,7 @@ def _found(ctx: typer.Context, ask: Callable[[_Cluster], Iterable[str]]) -> list
     except (DynInformerError, OSError):
         return []
     if not isinstance(source, BriefSource):
-        from dyninformer.watching.config import official  # noqa: PLC0415 - few need it
+        from dyninformer.transport.config import official  # noqa: PLC0415 - few need it
 
         official()
     answer: list[str] = []

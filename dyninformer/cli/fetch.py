@@ -16,13 +16,13 @@ from dyninformer.cli.connection import Server, Target
 from dyninformer.cli.errors import FAILED, UNREACHABLE, WRONG_USAGE, CommandError
 from dyninformer.discovery import Discovery, ResolvedResource
 from dyninformer.errors import UnreachableError
-from dyninformer.types import Object, Objects
-from dyninformer.watching.requests import (
+from dyninformer.transport.requests import (
     NO_HEADERS,
     BrokenAnswerError,
     DocumentSource,
     JsonReply,
 )
+from dyninformer.types import Object, Objects
 
 Query: TypeAlias = list[tuple[str, str]]
 Cells: TypeAlias = Sequence[Any]

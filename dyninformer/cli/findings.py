@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from dyninformer.cli.errors import in_a_shell
-from dyninformer.watching.requests import JsonReply, short
+from dyninformer.transport.requests import JsonReply, short
 
 _REFUSALS = (401, 403)
 

@@ -21,9 +21,9 @@ from dyninformer.cli.errors import WRONG_USAGE, CommandError
 from dyninformer.display.text import visible_lines
 
 if TYPE_CHECKING:
+    from dyninformer.transport.config import Overrides
     from dyninformer.watching.brief import BriefSource
     from dyninformer.watching.client import Source
-    from dyninformer.watching.config import Overrides
 
 _objects_option: Final = partial(typer.Option, rich_help_panel="Which objects")
 _cluster_option: Final = partial(typer.Option, rich_help_panel="Which cluster")
@@ -190,7 +190,7 @@ class GlobalFlags:
 
     def brief_source(self) -> BriefSource | Source:
         """The same for few requests, and quicker to have, if the kubeconfig is plain."""
-        from dyninformer.watching import config  # noqa: PLC0415 - it is heavy
+        from dyninformer.transport import config  # noqa: PLC0415 - it is heavy
         from dyninformer.watching.brief import BriefSource  # noqa: PLC0415
 
         overrides = self._overrides()
@@ -206,7 +206,7 @@ class GlobalFlags:
         return os.path.expanduser(self.kubeconfig) if self.kubeconfig else None
 
     def _overrides(self) -> Overrides:
-        from dyninformer.watching.config import Overrides  # noqa: PLC0415 - it is heavy
+        from dyninformer.transport.config import Overrides  # noqa: PLC0415 - it is heavy
 
         if (self.as_groups or self.as_uid) and not self.as_user:
             raise CommandError("--as-group and --as-uid are for --as USER", code=WRONG_USAGE)

@@ -27,12 +27,12 @@ from dyninformer.errors import (
 from dyninformer.jsonpath.json_bytes import MOST_VALUES, too_many_values
 from dyninformer.printable import counted
 from dyninformer.resource import GroupVersionResource
+from dyninformer.transport.requests import SilentError
 from dyninformer.types import Object
 from dyninformer.watching.client import Source
 from dyninformer.watching.crds import CRDS
 from dyninformer.watching.cutting import BrokenFrameError, ItemCutter, LineCutter, broken, cut_event
 from dyninformer.watching.decode import MARK, status_of
-from dyninformer.watching.requests import SilentError
 from dyninformer.watching.sockets import SocketReply
 from dyninformer.watching.states import AskRevision, Scope, StreamState, Want, WatchFrom
 from dyninformer.watching.status import InformerTrouble

@@ -21,8 +21,8 @@ from urllib.request import getproxies
 from dyninformer.cli.findings import Finding, denied, fail, failed_by, message_of, ok, warn
 from dyninformer.display.text import visible
 from dyninformer.errors import ConfigError, UnreachableError
+from dyninformer.transport.requests import JsonReply, without_password
 from dyninformer.watching.client import Source
-from dyninformer.watching.requests import JsonReply, without_password
 from dyninformer.watching.sockets import close_lost_socket
 
 Numbers: TypeAlias = tuple[int, ...]

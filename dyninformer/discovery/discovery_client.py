@@ -12,7 +12,7 @@ from dyninformer.discovery import documents
 from dyninformer.discovery.resources import ServedVersion
 from dyninformer.errors import UnauthorizedError, UnreachableError
 from dyninformer.threads import spawn
-from dyninformer.watching.requests import DocumentSource, JsonReply, short
+from dyninformer.transport.requests import DocumentSource, JsonReply, short
 
 _ROOTS = ("/api", "/apis")
 _AGGREGATED = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"

@@ -26,8 +26,8 @@ from dyninformer.errors import (
 )
 from dyninformer.resource import GroupVersionResource, checked_spelling
 from dyninformer.threads import Deadline, ReentrantLock, in_forked_child, spawn
+from dyninformer.transport.requests import DocumentSource
 from dyninformer.types import ListKeys, Object
-from dyninformer.watching.requests import DocumentSource
 
 KEPT = 300.0
 """Seconds for which what was found is believed."""

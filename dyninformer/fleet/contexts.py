@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from dyninformer.checked import checked_texts
 from dyninformer.errors import ConfigError, StoppedError
 from dyninformer.threads import Flag
-from dyninformer.watching.config import KubeconfigFiles, contexts_in, find_configuration
+from dyninformer.transport.config import KubeconfigFiles, contexts_in, find_configuration
 
 Servers: TypeAlias = dict[str, str]
 """The server's address by the name of the context."""

@@ -26,9 +26,9 @@ from dyninformer.relations.tree import (
     unknown,
 )
 from dyninformer.resource import GroupVersionResource
+from dyninformer.transport.requests import DocumentSource, JsonReply
 from dyninformer.types import Object, Objects
 from dyninformer.watching.client import Source
-from dyninformer.watching.requests import DocumentSource, JsonReply
 
 Informers: TypeAlias = list[SharedIndexInformer]
 

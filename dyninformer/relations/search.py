@@ -15,8 +15,8 @@ from dyninformer.errors import (
     UnreachableError,
 )
 from dyninformer.relations.tree import Reference, TreeNode, unknown
+from dyninformer.transport.server_warnings import unlogged_warnings
 from dyninformer.types import Object, Objects
-from dyninformer.watching.server_warnings import unlogged_warnings
 
 T = TypeVar("T")
 U = TypeVar("U")

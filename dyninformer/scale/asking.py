@@ -17,8 +17,8 @@ from dyninformer.resource import DNS_LABEL
 from dyninformer.scale import leases
 from dyninformer.scale.leases import GROUP, Lease
 from dyninformer.scale.rounds import Answer, Ask, Failure, Look, Put
+from dyninformer.transport.requests import short
 from dyninformer.watching.client import Source
-from dyninformer.watching.requests import short
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient

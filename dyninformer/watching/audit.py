@@ -31,12 +31,12 @@ from dyninformer.store.receive import UnusableObjectError
 from dyninformer.store.store import Store
 from dyninformer.store.versions import older
 from dyninformer.threads import Bell, Deadline
+from dyninformer.transport.requests import Request, Transport
 from dyninformer.types import Key, Keys, Names
 from dyninformer.watching import reasons
 from dyninformer.watching.cutting import BrokenFrameError, ItemCutter, ListMeta
 from dyninformer.watching.decode import is_json, refusal
 from dyninformer.watching.reflector import Reflector
-from dyninformer.watching.requests import Request, Transport
 from dyninformer.watching.session import Repair
 from dyninformer.watching.states import AskObject, ListPage, StatusError, Want
 from dyninformer.watching.wants import request_for

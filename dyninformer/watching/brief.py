@@ -17,13 +17,13 @@ from urllib.parse import urlencode, urlsplit
 
 from dyninformer.errors import StoppedError
 from dyninformer.threads import ReentrantLock, in_forked_child, spawn
-from dyninformer.watching.config import Environment, doubt
-from dyninformer.watching.document import DocumentBody, TooLargeError
-from dyninformer.watching.impersonation import Pairs
-from dyninformer.watching.keepalive import keep_alive
-from dyninformer.watching.plain import PlainConfiguration
-from dyninformer.watching.request_log import reported_request
-from dyninformer.watching.requests import NO_HEADERS, BrokenAnswerError, JsonReply
+from dyninformer.transport.config import Environment, doubt
+from dyninformer.transport.document import DocumentBody, TooLargeError
+from dyninformer.transport.impersonation import Pairs
+from dyninformer.transport.keepalive import keep_alive
+from dyninformer.transport.plain import PlainConfiguration
+from dyninformer.transport.request_log import reported_request
+from dyninformer.transport.requests import NO_HEADERS, BrokenAnswerError, JsonReply
 
 _CONNECT_SECONDS: Final = 10.0
 _PIECE: Final = 1 << 17
@@ -92,7 +92,7 @@ class BriefSource:
                 except (OSError, HTTPException) as error:
                     self._check_open()
                     # It knows urllib3's errors, too.
-                    from dyninformer.watching import failures  # noqa: PLC0415 - only failures need it
+                    from dyninformer.transport import failures  # noqa: PLC0415 - only failures need it
 
                     if lay_idle and failures.is_stale_connection(error):
                         continue  # it was closed meanwhile, and is one less of those that lay idle
@@ -162,7 +162,7 @@ class BriefSource:
             raise BrokenAnswerError(f"GET {path}: {error}") from None
         except (OSError, HTTPException) as error:
             self._check_open()
-            from dyninformer.watching.failures import cut_off  # noqa: PLC0415 - see `get_json`
+            from dyninformer.transport.failures import cut_off  # noqa: PLC0415 - see `get_json`
 
             raise cut_off(error, self.host, deadline) from error
         finally:

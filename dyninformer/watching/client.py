@@ -26,9 +26,7 @@ import urllib3
 
 from dyninformer.errors import ConfigError, StoppedError
 from dyninformer.threads import Deadline, ReentrantLock, in_forked_child
-from dyninformer.types import Names
-from dyninformer.watching.background import BackgroundThreads
-from dyninformer.watching.config import (
+from dyninformer.transport.config import (
     NO_OVERRIDES,
     Environment,
     Given,
@@ -38,14 +36,14 @@ from dyninformer.watching.config import (
     find_configuration,
     official,
 )
-from dyninformer.watching.document import DocumentBody, TooLargeError
-from dyninformer.watching.failures import (
+from dyninformer.transport.document import DocumentBody, TooLargeError
+from dyninformer.transport.failures import (
     RefreshError,
     is_stale_connection,
     refresh_failed,
     unanswered,
 )
-from dyninformer.watching.requests import (
+from dyninformer.transport.requests import (
     NO_HEADERS,
     BrokenAnswerError,
     JsonReply,
@@ -53,6 +51,8 @@ from dyninformer.watching.requests import (
     SilentError,
     without_password,
 )
+from dyninformer.types import Names
+from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.sockets import (
     Call,
     Plumbing,

@@ -18,6 +18,7 @@ import msgspec
 from dyninformer.store import versions
 from dyninformer.store.receive import Received, UnusableObjectError
 from dyninformer.store.store import Store
+from dyninformer.transport.document import DocumentBody, TooLargeError
 from dyninformer.watching.cutting import (
     BrokenFrameError,
     ItemCutter,
@@ -27,7 +28,6 @@ from dyninformer.watching.cutting import (
     proved_event,
     proved_otherwise,
 )
-from dyninformer.watching.document import DocumentBody, TooLargeError
 from dyninformer.watching.states import (
     Answer,
     Batch,

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from dyninformer.transport.requests import short
 from dyninformer.watching import reasons
-from dyninformer.watching.requests import short
 from dyninformer.watching.states import Document, Lost, Refused, Scope, StatusError
 from dyninformer.watching.status import Reason
 

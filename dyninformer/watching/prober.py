@@ -19,11 +19,11 @@ from dyninformer.errors import ConfigError, StoppedError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.store import versions
 from dyninformer.threads import Flag, OwnThread, ReentrantLock, in_forked_child, since_boot
+from dyninformer.transport.requests import BrokenAnswerError, Request, Transport
 from dyninformer.watching import grants, silence
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.grants import Grants, Refused
 from dyninformer.watching.pulse import Clocks, Pulse, Seen
-from dyninformer.watching.requests import BrokenAnswerError, Request, Transport
 from dyninformer.watching.silence import ANSWER_WITHIN, Silence, Stream
 from dyninformer.watching.states import GRANTED_AGAIN
 from dyninformer.watching.status import InformerTrouble
@@ -531,7 +531,7 @@ _Moments: TypeAlias = list[float]
 
 
 def _is_time_out(error: UnreachableError) -> bool:
-    from dyninformer.watching.failures import is_time_out  # noqa: PLC0415 - urllib3 is behind it
+    from dyninformer.transport.failures import is_time_out  # noqa: PLC0415 - urllib3 is behind it
 
     return is_time_out(error)
 

@@ -19,11 +19,11 @@ from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.metrics.told import Metrics
 from dyninformer.store import versions
 from dyninformer.threads import since_boot
+from dyninformer.transport.requests import Reply, SilentError, Transport, short
 from dyninformer.watching import protocol, reasons, wants
 from dyninformer.watching.cutting import BrokenFrameError
 from dyninformer.watching.decode import NewsReading, RevisionReading, is_json, refusal
 from dyninformer.watching.freshness import Claim, reached
-from dyninformer.watching.requests import Reply, SilentError, Transport, short
 from dyninformer.watching.silence import ANSWER_WITHIN
 from dyninformer.watching.states import (
     AskRevision,

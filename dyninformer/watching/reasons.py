@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dyninformer.watching.requests import short
+from dyninformer.transport.requests import short
 from dyninformer.watching.states import Scope, StatusError, Taken
 from dyninformer.watching.status import InformerTrouble, Reason
 

@@ -20,6 +20,7 @@ from dyninformer.errors import ConfigError, StoppedError, UnreachableError
 from dyninformer.metrics.told import NO_METRICS, Metrics
 from dyninformer.store.store import Store
 from dyninformer.threads import Flag, OwnThread, in_forked_child, since_boot, unbroken
+from dyninformer.transport.requests import Reply, SilentError, Transport
 from dyninformer.watching import awaited, protocol
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.backoff import LONGEST_DELAY
@@ -27,7 +28,6 @@ from dyninformer.watching.freshness import reached
 from dyninformer.watching.prober import Prober
 from dyninformer.watching.pulse import Seen
 from dyninformer.watching.questions import BETWEEN, MOST_REQUESTS, SAVED, Question, listen
-from dyninformer.watching.requests import Reply, SilentError, Transport
 from dyninformer.watching.session import Asked, Repair, Session
 from dyninformer.watching.states import (
     Begin,

@@ -22,6 +22,7 @@ from dyninformer.store.memory import FREED, give_back_memory
 from dyninformer.store.receive import Received
 from dyninformer.store.relist import Relist
 from dyninformer.store.store import Store, kind_of
+from dyninformer.transport.requests import Request
 from dyninformer.types import Key
 from dyninformer.watching import awaited, freshness, protocol, wants, written
 from dyninformer.watching.decode import (
@@ -35,7 +36,6 @@ from dyninformer.watching.decode import (
 )
 from dyninformer.watching.freshness import Claim, Freshness
 from dyninformer.watching.pulse import Seen
-from dyninformer.watching.requests import Request
 from dyninformer.watching.states import (
     Absent,
     Answer,

@@ -42,15 +42,15 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from dyninformer.errors import StoppedError
 from dyninformer.threads import Bell, ReentrantLock, in_forked_child
+from dyninformer.transport.chunks import BrokenChunksError, Dechunker
+from dyninformer.transport.failures import cut_off
+from dyninformer.transport.impersonation import Pairs
+from dyninformer.transport.keepalive import keep_alive
+from dyninformer.transport.pools import Quiet, unfilled, with_connections, with_headers
+from dyninformer.transport.request_log import reported_request
+from dyninformer.transport.requests import BrokenAnswerError
 from dyninformer.watching.background import BackgroundThreads
-from dyninformer.watching.cutting import BrokenChunksError, Dechunker
-from dyninformer.watching.failures import cut_off
 from dyninformer.watching.gathering import Gatherer
-from dyninformer.watching.impersonation import Pairs
-from dyninformer.watching.keepalive import keep_alive
-from dyninformer.watching.pools import Quiet, unfilled, with_connections, with_headers
-from dyninformer.watching.request_log import reported_request
-from dyninformer.watching.requests import BrokenAnswerError
 from dyninformer.watching.tls import Contexts
 
 _IDLE_CONNECTIONS = 4096

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from dyninformer.watching.requests import Request
+from dyninformer.transport.requests import Request
 from dyninformer.watching.states import (
     ANSWER_WITHIN,
     AskDocument,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dyninformer.threads import since_boot
-from dyninformer.watching.requests import SilentError
+from dyninformer.transport.requests import SilentError
 from dyninformer.watching.silence import ANSWER_WITHIN
 
 KEPT_WITHIN = 3.0

@@ -52,7 +52,7 @@ NOT_FOR_A_LOOK = {
     "dyninformer.jsonpath.path",
     "dyninformer.store.store",
     "dyninformer.watching.client",
-    "dyninformer.watching.failures",
+    "dyninformer.transport.failures",
     "dyninformer.watching.sockets",
     "dyninformer.watching.states",
     "kubernetes",

@@ -8,7 +8,7 @@ from typing import Any
 
 from dyninformer.discovery import Discovery
 from dyninformer.errors import UnreachableError
-from dyninformer.watching.requests import JsonReply
+from dyninformer.transport.requests import JsonReply
 
 VERBS = ["get", "list", "watch"]
 EMPTY: Mapping[str, str] = {}

@@ -17,7 +17,7 @@ from dyninformer.discovery.documents import (
     group_versions,
     resource_list,
 )
-from dyninformer.watching.document import DocumentBody
+from dyninformer.transport.document import DocumentBody
 from tests.discovery.answers import group, resource
 from tests.mutated import mutated
 

@@ -22,8 +22,8 @@ from dyninformer.resource import GroupVersionResource
 from dyninformer.testing import ApiServer
 from dyninformer.testing.clock import ManualClock
 from dyninformer.testing.faults import BlackHole, ContentType, HttpStatus
+from dyninformer.transport.requests import JsonReply
 from dyninformer.watching.client import Source
-from dyninformer.watching.requests import JsonReply
 from tests.conformance.shapes import ANYTHING, crd
 from tests.discovery.answers import (
     EMPTY,

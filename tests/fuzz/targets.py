@@ -13,7 +13,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, RemoteDisconnected
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -35,12 +35,14 @@ from dyninformer.moments.snapshot import Snapshot
 from dyninformer.resource import GroupVersionResource
 from dyninformer.selectors import FieldSelector, LabelSelector, escape_field_value
 from dyninformer.store.store import Store
+from dyninformer.transport.chunks import BrokenChunksError, Dechunker
+from dyninformer.transport.config import Environment, KubeconfigFiles, named_in
+from dyninformer.transport.http1 import Http1
+from dyninformer.transport.http2 import Http2
+from dyninformer.transport.messages import Data, Engine, Outgoing, Part, ProtocolError
 from dyninformer.watching.client import Source
-from dyninformer.watching.config import Environment, KubeconfigFiles, named_in
 from dyninformer.watching.cutting import (
-    BrokenChunksError,
     BrokenFrameError,
-    Dechunker,
     ItemCutter,
     LineCutter,
     check_value,
@@ -369,6 +371,42 @@ def snapshot(data: bytes) -> None:
         assert not Snapshot.load(again).diff(read)
 
 
+def http1(data: bytes) -> None:
+    """An answer says the same however it is cut, or is refused however it is cut."""
+    _same_however_cut(data, lambda: Http1("server"))
+
+
+def http2(data: bytes) -> None:
+    """Frames say the same however they are cut, or are refused however they are cut."""
+    _same_however_cut(data, lambda: Http2("server"))
+
+
+def _same_however_cut(data: bytes, make: Callable[[], Engine]) -> None:
+    pieces = divided(data)
+    cut, whole = _answers(make(), pieces), _answers(make(), [b"".join(pieces)])
+    assert cut == whole, (cut, whole)
+
+
+def _answers(engine: Engine, pieces: Pieces) -> object:
+    """What an engine makes of these bytes as the answers to two requests; "refused" if it fails."""
+    request = Outgoing("GET", "/", [])
+    streams = {engine.send(request, window=0): [b""] for _ in range(min(2, engine.room))}
+    ends: list[Part] = []
+    try:
+        for piece in pieces:
+            for part in engine.receive(piece):
+                if isinstance(part, Data):
+                    streams[part.stream][0] += part.data
+                    engine.consumed(part.stream, len(part.data))
+                else:
+                    ends.append(part)
+            engine.output()
+        ends += engine.receive_end()
+    except (ProtocolError, RemoteDisconnected):
+        return "refused"
+    return streams, [str(each) for each in ends]
+
+
 TARGETS: Final[dict[str, Target]] = {
     each.__name__: each
     for each in (
@@ -380,5 +418,7 @@ TARGETS: Final[dict[str, Target]] = {
         kubeconfig,
         recording,
         snapshot,
+        http1,
+        http2,
     )
 }

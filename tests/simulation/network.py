@@ -13,15 +13,15 @@ from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.testing import InProcessServer
 from dyninformer.testing.in_process import Reply
 from dyninformer.testing.messages import Request as ServerRequest
-from dyninformer.types import Names
-from dyninformer.watching.client import Source
-from dyninformer.watching.requests import (
+from dyninformer.transport.requests import (
     NO_HEADERS,
     BrokenAnswerError,
     JsonReply,
     Request,
     SilentError,
 )
+from dyninformer.types import Names
+from dyninformer.watching.client import Source
 from tests.simulation.scheduler import Scheduler
 
 Pairs = Sequence[tuple[str, str]]

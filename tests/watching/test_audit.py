@@ -14,9 +14,9 @@ from dyninformer.errors import AuditError
 from dyninformer.options import DROP
 from dyninformer.store.store import Store
 from dyninformer.threads import Bell, Deadline
+from dyninformer.transport.requests import Request
 from dyninformer.types import Names
 from dyninformer.watching.audit import ScopeAudit, read_from
-from dyninformer.watching.requests import Request
 from dyninformer.watching.session import Repair
 from dyninformer.watching.states import Scope
 from tests.conformance.wire import until

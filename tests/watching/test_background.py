@@ -13,11 +13,11 @@ import pytest
 from dyninformer.errors import StoppedError
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import BlackHole
+from dyninformer.transport.requests import Request, SilentError
 from dyninformer.watching.background import BackgroundThreads
-from dyninformer.watching.requests import Request, SilentError
 from dyninformer.watching.sockets import Call, Wires
-from tests.watching.conftest import Make
-from tests.watching.wires import (
+from tests.transport.conftest import Make
+from tests.transport.wires import (
     LIST,
     MAPS,
     Background,

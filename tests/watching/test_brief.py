@@ -19,11 +19,11 @@ import yaml
 from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.testing import ApiServer
 from dyninformer.testing.faults import BlackHole, RawAnswer, Refuse, Reset, Truncate
+from dyninformer.transport.config import Environment, KubeconfigFiles, Overrides
+from dyninformer.transport.requests import BrokenAnswerError, SilentError
 from dyninformer.watching.brief import BriefSource
 from dyninformer.watching.client import Source
-from dyninformer.watching.config import Environment, KubeconfigFiles, Overrides
-from dyninformer.watching.requests import BrokenAnswerError, SilentError
-from tests.watching.wires import Background, eventually, kubeconfig, listening, serving
+from tests.transport.wires import Background, eventually, kubeconfig, listening, serving
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -48,7 +48,7 @@ def test_a_document_is_asked_for_without_the_official_client(tmp_path: Path) -> 
         config = server.kubeconfig(tmp_path / "config")
         script = (
             "import sys; from dyninformer.watching.brief import BriefSource\n"
-            "from dyninformer.watching.config import Environment, KubeconfigFiles\n"
+            "from dyninformer.transport.config import Environment, KubeconfigFiles\n"
             "source = BriefSource.of(Environment(KubeconfigFiles((sys.argv[1],))))\n"
             "print(source.get_json('/version').status)\n"
             "source.close()\n"
@@ -269,7 +269,7 @@ def test_what_is_too_large_is_told_as_an_answer_that_broke_off(
     source: BriefSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that less is asked for at once."""
-    monkeypatch.setattr("dyninformer.watching.document.LARGEST_DOCUMENT", 10)
+    monkeypatch.setattr("dyninformer.transport.document.LARGEST_DOCUMENT", 10)
     with pytest.raises(BrokenAnswerError, match="more than 10 bytes"):
         source.get_json("/api")
     source.close()

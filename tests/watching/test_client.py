@@ -35,13 +35,14 @@ from dyninformer.testing.faults import (
     Truncate,
 )
 from dyninformer.threads import since_boot
-from dyninformer.watching import config
+from dyninformer.transport import client as transport
+from dyninformer.transport import config
+from dyninformer.transport.requests import BrokenAnswerError, Request, SilentError
 from dyninformer.watching import sockets as module
 from dyninformer.watching.client import Source
-from dyninformer.watching.requests import BrokenAnswerError, Request, SilentError
 from dyninformer.watching.sockets import SocketReply
-from tests.watching.conftest import Make
-from tests.watching.wires import (
+from tests.transport.conftest import Make
+from tests.transport.wires import (
     LIST,
     MAPS,
     WATCH,
@@ -128,6 +129,7 @@ def test_a_refusal_without_an_end_is_taken_for_what_it_has_said_in_time(
 ) -> None:
     """A watch is answered with 200 that is no JSON and goes on for ever, or a proxy drips."""
     monkeypatch.setattr(module, "_REFUSAL_SECONDS", 0.2)
+    monkeypatch.setattr(transport, "_REFUSAL_SECONDS", 0.2)
     source = make(server.client())
     with server.faults.add(ContentType("text/html")):
         assert source.watch(WATCH).body().startswith(b'{"type":"ADDED"')
@@ -329,18 +331,19 @@ def port_of(reply: SocketReply) -> int:
 def test_one_connection_serves_one_request_after_the_other(secure: ApiServer, make: Make) -> None:
     """Replies that were read to their end give it back."""
     source = make(secure.client())
+    assert names(whole(source.list(LIST))) == ["a"]
     sockets = open_sockets()
     for _ in range(5):
         assert names(whole(source.list(LIST))) == ["a"]
         assert source.list(Request("/nope")).body()
-    assert open_sockets() == sockets + 2  # ours and the server's end of it
+    assert open_sockets() == sockets
 
 
 def test_a_kept_connection_serves_those_that_ask_for_it_and_no_others(
-    server: ApiServer, make: Make
+    server: ApiServer, threads: Make
 ) -> None:
     """Be it the only one that lies idle; anew it is another one, which is kept from then on."""
-    source = make(server.client())
+    source = threads(server.client())
     kept = replace(LIST, kept=True)
     first, other = port_of(source.list(kept)), port_of(source.list(LIST))
     assert other != first
@@ -351,10 +354,10 @@ def test_a_kept_connection_serves_those_that_ask_for_it_and_no_others(
 
 
 def test_s35_once_one_was_silent_none_is_used_that_lay_idle_then(
-    server: ApiServer, make: Make
+    server: ApiServer, threads: Make
 ) -> None:
     """They may lead to the same dead end. The kept one has a witness of its own."""
-    source = make(server.client())
+    source = threads(server.client())
     kept = replace(LIST, kept=True)
     first = port_of(source.list(kept))
     idle = [port_of(reply) for reply in [source.list(LIST) for _ in range(3)]]
@@ -410,7 +413,7 @@ def test_s29_a_request_is_repeated_at_once_only_over_a_new_connection(
 
 
 def test_a_request_that_begins_while_credentials_are_read_anew_is_no_failure(
-    server: ApiServer, make: Make
+    server: ApiServer, threads: Make
 ) -> None:
     """Its connections were closed under it, before it had one."""
     reloads: list[int] = []
@@ -424,7 +427,7 @@ def test_a_request_that_begins_while_credentials_are_read_anew_is_no_failure(
 
     api = server.client().client
     api.rest_client.pool_manager.pool_classes_by_scheme = {"http": Meanwhile}
-    source = make(api)
+    source = threads(api)
     assert names(whole(source.list(LIST))) == ["a"]
     assert reloads
 
@@ -466,9 +469,9 @@ def test_after_close_nothing_is_left(secure: ApiServer, make: Make) -> None:
         source.channel()
 
 
-def test_a_reply_that_is_let_go_gives_its_connection_back(server: ApiServer, make: Make) -> None:
+def test_a_reply_that_is_let_go_gives_its_connection_back(server: ApiServer, threads: Make) -> None:
     """Read or not."""
-    source = make(server.client())
+    source = threads(server.client())
     sockets = open_sockets()
     source.watch(WATCH).close()
     for _ in source.watch(WATCH).chunks():
@@ -496,7 +499,7 @@ import os, sys
 from dyninformer.errors import StoppedError
 from dyninformer.testing import ApiServer
 from dyninformer.watching.client import Source
-from tests.watching.wires import LIST, WATCH, config_map, open_sockets, whole
+from tests.transport.wires import LIST, WATCH, config_map, open_sockets, whole
 
 with ApiServer(tls=True) as server:
     server.create(config_map("a"))
@@ -691,7 +694,7 @@ def test_requests_that_follow_each_other_at_once_look_at_credentials_once(
 
 def test_a_write_takes_no_refresh_of_what_is_read_with_for_its_own(
     secure: ApiServer,
-    make: Make,
+    threads: Make,
     tmp_path: Path,
     plugin: Callable[..., Plugin],
     monkeypatch: pytest.MonkeyPatch,
@@ -699,7 +702,7 @@ def test_a_write_takes_no_refresh_of_what_is_read_with_for_its_own(
     """One that comes while the other is under way has its own token renewed after that."""
     mine = plugin(PAST)
     mine.gives("gone")
-    source = make(kubeconfig=settings(secure, mine.user, tmp_path))
+    source = threads(kubeconfig=settings(secure, mine.user, tmp_path))
     writes, refreshes = source.writes_client, list[str]()
     mine.gives(secure.token)
     mine.hang.touch()
@@ -897,7 +900,7 @@ def test_what_the_callers_client_sends_is_sent(server: ApiServer, make: Make) ->
 
 
 def test_a_subclass_of_the_dynamic_client_is_asked_its_own_way(
-    server: ApiServer, make: Make
+    server: ApiServer, threads: Make
 ) -> None:
     """What it overrides goes on working."""
     asked = []
@@ -909,7 +912,7 @@ def test_a_subclass_of_the_dynamic_client_is_asked_its_own_way(
 
     kind: Any = Mine
     client = kind(server.client().client, discoverer=lambda client, cache: None)
-    assert make(client).list(LIST).status == 200
+    assert threads(client).list(LIST).status == 200
     assert asked == [MAPS]
 
 
@@ -936,14 +939,14 @@ def unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("unnoted")
 def test_s34_a_client_that_cannot_be_copied_is_done_without(
-    secure: ApiServer, make: Make, caplog: pytest.LogCaptureFixture
+    secure: ApiServer, threads: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its Configuration is enough: TLS, the token and its refresh; it ends at once."""
     api = secure.client(token="old").client
     api.configuration.refresh_api_key_hook = lambda configuration: configuration.api_key.update(
         authorization=f"Bearer {secure.token}"
     )
-    source = make(strange(api))
+    source = threads(strange(api))
     assert names(whole(source.list(LIST))) == ["a"]
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     assert (
@@ -997,7 +1000,7 @@ def test_what_a_client_that_cannot_be_copied_sends_is_sent(make: Make) -> None:
 
 @pytest.mark.usefixtures("unnoted")
 def test_a_client_that_wraps_its_answers_is_done_without(
-    secure: ApiServer, make: Make, caplog: pytest.LogCaptureFixture
+    secure: ApiServer, threads: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What cannot be read as it arrives is asked for again, once."""
 
@@ -1010,7 +1013,7 @@ def test_a_client_that_wraps_its_answers_is_done_without(
             return Wrapped(super().request(*args, **params))
 
     kind: Any = Wrapping
-    source = make(kind(secure.client().client, discoverer=lambda client, cache: None))
+    source = threads(kind(secure.client().client, discoverer=lambda client, cache: None))
     for _ in range(3):
         assert names(whole(source.list(LIST))) == ["a"]
     (line,) = told(caplog)

@@ -13,7 +13,7 @@ from dyninformer.testing.faults import HttpStatus, Refuse
 from dyninformer.watching.client import Source
 from dyninformer.watching.crds import CrdWatch
 from dyninformer.watching.status import InformerState
-from tests.watching.wires import eventually, open_sockets
+from tests.transport.wires import eventually, open_sockets
 
 CRDS = "customresourcedefinitions"
 

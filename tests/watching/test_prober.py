@@ -10,18 +10,18 @@ import pytest
 from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.resource import GroupVersionResource
 from dyninformer.threads import since_boot
+from dyninformer.transport.requests import BrokenAnswerError, JsonReply, Request, SilentError
 from dyninformer.watching import grants, pulse, silence
 from dyninformer.watching import prober as module
 from dyninformer.watching.background import BackgroundThreads
 from dyninformer.watching.grants import Grants
 from dyninformer.watching.prober import Prober
 from dyninformer.watching.pulse import Clocks, Seen
-from dyninformer.watching.requests import BrokenAnswerError, JsonReply, Request, SilentError
 from dyninformer.watching.silence import HOLDS, LOOKS, NEVER, OVERDUE, QUIET, Silence
 from dyninformer.watching.status import InformerTrouble
 from dyninformer.watching.witness import ASIDE, KEPT, RENEWED, Way
+from tests.transport.wires import eventually
 from tests.watching.test_questions import Answer, Answers
-from tests.watching.wires import eventually
 
 Told = Callable[[str, bool], None]
 

@@ -11,12 +11,12 @@ import pytest
 
 from dyninformer.errors import StoppedError, UnreachableError
 from dyninformer.metrics.told import NO_METRICS
+from dyninformer.transport.requests import JsonReply, Request, SilentError
 from dyninformer.watching import questions as module
 from dyninformer.watching.backoff import ALLOWANCE
 from dyninformer.watching.freshness import Claim
 from dyninformer.watching.protocol import question_at
 from dyninformer.watching.questions import Question, UnansweredError, listen
-from dyninformer.watching.requests import JsonReply, Request, SilentError
 from dyninformer.watching.states import (
     Batch,
     Ended,

@@ -25,11 +25,11 @@ from dyninformer.testing.faults import (
     Refuse,
     SlowDrip,
 )
+from dyninformer.transport.requests import JsonReply, Request
 from dyninformer.types import Object
 from dyninformer.watching import reflector as module
 from dyninformer.watching.client import Source
 from dyninformer.watching.reflector import Reflector, SteadyClock
-from dyninformer.watching.requests import JsonReply, Request
 from dyninformer.watching.states import CrdSeen, Scope
 from dyninformer.watching.status import InformerState, InformerTrouble
 from dyninformer.watching.witness import KEPT

@@ -20,7 +20,7 @@ from urllib3.util import create_urllib3_context
 
 from dyninformer.watching import tls as module
 from dyninformer.watching.tls import Contexts
-from tests.watching.wires import serving
+from tests.transport.wires import serving
 
 HOST = "127.0.0.1"
 AT_ONCE = 20

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from dyninformer.errors import UnreachableError
+from dyninformer.transport.requests import BrokenAnswerError, SilentError
 from dyninformer.watching import witness as module
-from dyninformer.watching.requests import BrokenAnswerError, SilentError
 from dyninformer.watching.witness import KEPT, KEPT_WITHIN, QUICKLY, RENEWED, Way, Witness
 
 

@@ -27,7 +27,7 @@ from tests.conformance.informer.recorders import (
     seen,
 )
 from tests.conformance.wire import until
-from tests.watching.wires import Background
+from tests.transport.wires import Background
 
 LOST = {("DELETED", "gone"), ("MODIFIED", "old"), ("ADDED", "new")}
 

@@ -24,7 +24,7 @@ from tests.conformance.informer.recorders import (
 )
 from tests.conformance.informer.relay import Relay
 from tests.conformance.wire import until
-from tests.watching.wires import Background
+from tests.transport.wires import Background
 
 
 def test_s35_a_cache_that_waits_to_be_fresh_has_all_that_was_written_before(

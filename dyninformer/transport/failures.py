@@ -19,7 +19,8 @@ from urllib3.exceptions import (
 )
 
 from dyninformer.errors import UnreachableError
-from dyninformer.watching.requests import BrokenAnswerError, SilentError, without_password
+from dyninformer.transport.messages import LostConnectionError
+from dyninformer.transport.requests import BrokenAnswerError, SilentError, without_password
 
 _SERVER = "Check the server's address in the kubeconfig, and the network (VPN, firewall, proxy)."
 _CERTIFICATE = (
@@ -173,12 +174,14 @@ def _tunnel_refusal(found: list[BaseException]) -> str | None:
 
 
 def _seconds(deadline: float) -> str:
-    """As somebody would say it: what is left of a time is no round number."""
+    """Return seconds as a person would say them."""
     return f"{round(deadline, 1) or deadline:g}"
 
 
 def _why(error: BaseException) -> str | None:
-    """What the operating system says of it."""
+    """Return what the operating system or the server says of it."""
+    if isinstance(error, LostConnectionError):
+        return None if error.__cause__ is not None else str(error)[:_LONGEST_DETAIL]
     if isinstance(error, OSError) and not isinstance(error, HTTPError) and error.strerror:
         return error.strerror[:_LONGEST_DETAIL]
     return None

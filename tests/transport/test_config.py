@@ -15,11 +15,11 @@ from kubernetes import config as official_config
 
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.testing import ApiServer
+from dyninformer.transport.config import Environment, KubeconfigFiles
 from dyninformer.watching.client import Source
-from dyninformer.watching.config import Environment, KubeconfigFiles
 from tests.mutated import mutated
-from tests.watching.conftest import Make
-from tests.watching.wires import LIST, config_map, kubeconfig, names, whole
+from tests.transport.conftest import Make
+from tests.transport.wires import LIST, config_map, kubeconfig, names, whole
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_the_service_account_of_a_pod_is_used(
     host, _, port = secure.url.removeprefix("https://").partition(":")
     nowhere.setenv("KUBERNETES_SERVICE_HOST", host)
     nowhere.setenv("KUBERNETES_SERVICE_PORT", port)
-    nowhere.setattr("dyninformer.watching.config.ACCOUNT", token)
+    nowhere.setattr("dyninformer.transport.config.ACCOUNT", token)
     loader = official_config.incluster_config
     nowhere.setattr(loader, "SERVICE_TOKEN_FILENAME", str(token))
     nowhere.setattr(loader, "SERVICE_CERT_FILENAME", str(secure.ca))

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from dyninformer.watching.requests import without_password
-from dyninformer.watching.server_warnings import log_warnings
+from dyninformer.transport.requests import without_password
+from dyninformer.transport.server_warnings import log_warnings
 
 REQUESTS: Final = "dyninformer.requests"
 HEADERS: Final = f"{REQUESTS}.headers"

@@ -11,7 +11,7 @@ import urllib3
 from urllib3._collections import HTTPHeaderDict
 from urllib3.connection import HTTPConnection
 
-from dyninformer.watching.impersonation import Pairs
+from dyninformer.transport.impersonation import Pairs
 
 
 def with_headers(headers: Mapping[str, str] | None, added: Pairs) -> HTTPHeaderDict:

@@ -13,8 +13,8 @@ import yaml
 
 from dyninformer import Fleet, UnreachableError
 from dyninformer.testing import ApiServer
-from dyninformer.watching.config import Environment, KubeconfigFiles, official
-from dyninformer.watching.plugins import PluginRuns
+from dyninformer.transport.config import Environment, KubeconfigFiles, official
+from dyninformer.transport.plugins import PluginRuns
 
 Fields: TypeAlias = dict[str, Any]
 

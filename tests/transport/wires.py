@@ -15,7 +15,7 @@ from typing import Any
 from kubernetes import client as official
 
 from dyninformer.testing import ApiServer
-from dyninformer.watching.requests import Reply, Request
+from dyninformer.transport.requests import Reply, Request
 
 MAPS = "/api/v1/configmaps"
 LIST = Request(MAPS, [("limit", "500")])

@@ -9,8 +9,8 @@ import pytest
 
 from dyninformer.errors import UnreachableError
 from dyninformer.testing import ApiServer
+from dyninformer.transport.request_log import HEADERS, REQUESTS
 from dyninformer.watching.client import Source
-from dyninformer.watching.request_log import HEADERS, REQUESTS
 
 
 def test_each_request_is_a_line(secure: ApiServer, caplog: pytest.LogCaptureFixture) -> None:

@@ -16,10 +16,10 @@ from dyninformer import __version__
 from dyninformer.checked import checked_text, wrong
 from dyninformer.errors import ConfigError, UnreachableError
 from dyninformer.threads import since_boot
-from dyninformer.watching.impersonation import Pairs, impersonation_headers
-from dyninformer.watching.plain import PlainConfiguration, plain_configuration
-from dyninformer.watching.plugins import RUNS, PluginRuns
-from dyninformer.watching.requests import without_password
+from dyninformer.transport.impersonation import Pairs, impersonation_headers
+from dyninformer.transport.plain import PlainConfiguration, plain_configuration
+from dyninformer.transport.plugins import RUNS, PluginRuns
+from dyninformer.transport.requests import without_password
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration
@@ -542,7 +542,7 @@ class Environment:
         try:
             cluster, directory = _first(place, "cluster", named.cluster)
             user, users_directory = _first(place, "user", named.user)
-        except (OSError, ValueError):
+        except Exception:  # noqa: BLE001 - YAML raises what it likes; `load` says what is wrong
             return None
         cluster, user = overrides.of_cluster(cluster), overrides.of_user(user)
         user = {name: value for name, value in user.items() if name not in _AS}
@@ -560,7 +560,7 @@ class Environment:
 
     def writes_client(self, guard: Guard) -> DynamicClient:
         """Another, with the official client's own connections and retries."""
-        from dyninformer.watching.pools import (  # noqa: PLC0415 - one look does without urllib3
+        from dyninformer.transport.pools import (  # noqa: PLC0415 - one look does without urllib3
             impersonating,
             without_warnings,
         )

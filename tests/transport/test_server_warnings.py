@@ -8,8 +8,8 @@ import threading
 import pytest
 from urllib3 import HTTPHeaderDict
 
-from dyninformer.watching import server_warnings
-from dyninformer.watching.server_warnings import WARNINGS, log_warnings
+from dyninformer.transport import server_warnings
+from dyninformer.transport.server_warnings import WARNINGS, log_warnings
 
 
 @pytest.fixture(autouse=True)

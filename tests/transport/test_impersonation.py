@@ -8,10 +8,10 @@ import pytest
 
 from dyninformer.errors import ConfigError
 from dyninformer.testing import ApiServer
+from dyninformer.transport.config import Overrides
+from dyninformer.transport.impersonation import impersonation_headers
 from dyninformer.watching import client
 from dyninformer.watching.client import Source
-from dyninformer.watching.config import Overrides
-from dyninformer.watching.impersonation import impersonation_headers
 
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from dyninformer.watching import keepalive
-from dyninformer.watching.failures import cut_off, unanswered
-from dyninformer.watching.keepalive import keep_alive
-from dyninformer.watching.requests import BrokenAnswerError, SilentError
+from dyninformer.transport import keepalive
+from dyninformer.transport.failures import cut_off, unanswered
+from dyninformer.transport.keepalive import keep_alive
+from dyninformer.transport.requests import BrokenAnswerError, SilentError
 
 
 class Noting:

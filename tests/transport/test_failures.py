@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from dyninformer.watching.failures import cut_off, unanswered
+from dyninformer.transport.failures import cut_off, unanswered
 
 _DAY = datetime.timedelta(days=1)
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dyninformer.testing import ApiServer
-from dyninformer.watching.plain import plain_configuration
+from dyninformer.transport.plain import plain_configuration
 
 SERVER = {"server": "http://127.0.0.1:1"}
 

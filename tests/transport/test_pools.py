@@ -8,7 +8,7 @@ from typing import Any
 import urllib3
 
 from dyninformer.testing import ApiServer
-from dyninformer.watching.pools import unfilled
+from dyninformer.transport.pools import unfilled
 
 Pool = urllib3.HTTPConnectionPool
 
