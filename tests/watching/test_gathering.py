@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 import pytest
 import trustme
 
+from dyninformer.watching import gathering as gathering_module
 from dyninformer.watching.gathering import Gatherer
 
 SECONDS = 5.0
@@ -105,6 +106,37 @@ def test_records_that_came_together_are_read_together(
     found = gathering(client).read()
     assert found == b"a" * RECORD + b"b" * RECORD + b"c" * RECORD
     assert client.gettimeout() == SECONDS
+
+
+def test_full_reads_in_a_row_wait_for_the_next_records(
+    tls: tuple[ssl.SSLSocket, Sender], gathering: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record that arrives during the pause is returned by the same read."""
+    client, sender = tls
+    records = {each: sender.record(each) for each in (b"a", b"b", b"c")}
+    monkeypatch.setattr(gathering_module, "sleep", lambda _: sender.send(records[b"c"]))
+    body = gathering(client)
+    sender.send(records[b"a"])
+    assert body.read() == b"a" * RECORD
+    sender.send(records[b"b"])
+    assert body.read() == b"b" * RECORD + b"c" * RECORD
+    assert client.gettimeout() == SECONDS
+
+
+def test_single_events_are_not_delayed(
+    pair: tuple[socket.socket, socket.socket],
+    gathering: Reading,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither a small event nor a large one after it waits for more."""
+    ours, theirs = pair
+    pauses: list[float] = []
+    monkeypatch.setattr(gathering_module, "sleep", pauses.append)
+    body = gathering(ours)
+    for size in (100, 10_000, 100, 10_000):
+        theirs.sendall(b"x" * size)
+        assert len(body.read()) == size
+    assert not pauses
 
 
 def test_half_a_record_holds_up_none_before_it(
