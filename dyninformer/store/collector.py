@@ -26,13 +26,13 @@ from functools import partial
 from operator import call
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
+from dyninformer.threads import ReentrantLock, in_forked_child
+
 T = TypeVar("T")
 Thresholds: TypeAlias = tuple[int, int, int]
 
 _RAISED: Final = 4_000_003
 """As many containers as 110,000 certificates have; a number that nobody else would choose."""
-
-_usual: Thresholds | None = None  # the program's thresholds, as they were when last raised
 
 
 def made_at_once(make: Callable[[], T]) -> T:
@@ -42,21 +42,38 @@ def made_at_once(make: Callable[[], T]) -> T:
     and the others are only slower. Thresholds that the program sets meanwhile stay. A collector
     that is switched off, or has a higher threshold, stays as it is.
     """
-    global _usual  # noqa: PLW0603 - the thresholds are the interpreter's
     if not 0 < gc.get_threshold()[0] <= _RAISED:
         return make()
-    found = _exchange(_RAISED)
-    if found[0] != _RAISED:
-        _usual = found
+    _collector.wait()
     try:
         return make()
     finally:
-        usual = _usual
-        if usual is not None and gc.get_threshold()[0] == _RAISED:
-            found = _exchange(*usual)
-            newest = (_usual or usual) if found[0] == _RAISED else found
-            if newest != usual:  # the program has set others since `usual` was read
-                gc.set_threshold(*newest)
+        _collector.go_on()
+
+
+class _Collector:
+    """The collector's thresholds, and those of the program while they are raised."""
+
+    def __init__(self) -> None:
+        # Guards _usual. Reentrant, since a finalizer may read a list while its thread holds it.
+        self._lock = ReentrantLock()
+        self._usual: Thresholds | None = None
+        in_forked_child(self, "_lock")
+
+    def wait(self) -> None:
+        """Raise the thresholds."""
+        with self._lock:
+            found = _exchange(_RAISED)
+            if found[0] != _RAISED:
+                self._usual = found
+
+    def go_on(self) -> None:
+        """Put the program's thresholds back, unless it has set others meanwhile."""
+        with self._lock:
+            if self._usual is not None and gc.get_threshold()[0] == _RAISED:
+                found = _exchange(*self._usual)
+                if found[0] != _RAISED:  # set by the program since the line above
+                    gc.set_threshold(*found)
 
 
 def _exchange(*thresholds: int) -> Thresholds:
@@ -68,3 +85,6 @@ def _exchange(*thresholds: int) -> Thresholds:
     run: Callable[[Any], Any] = call
     found, _ = map(run, (gc.get_threshold, partial(gc.set_threshold, *thresholds)))
     return cast(Thresholds, found)
+
+
+_collector: Final = _Collector()
