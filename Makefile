@@ -13,7 +13,7 @@ NOTEBOOK_ARGS ?=
 LOWEST := .venv-lowest
 PRERELEASES := .venv-prereleases
 # The tests of what talks to urllib3 and the official client, which move on without us.
-PRERELEASE_TESTS := tests/watching tests/discovery tests/conformance/informer tests/test_factory.py
+PRERELEASE_TESTS := tests/transport tests/watching tests/discovery tests/conformance/informer tests/test_factory.py
 NEWEST_PYTHON := .venv-3.14
 BROWSER := .venv-browser
 DEMO := .venv-demo

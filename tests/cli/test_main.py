@@ -306,8 +306,8 @@ EXPECTED_IN_A_PROGRAM = (
 )
 """What the command gives no occasion for."""
 UNDER_THE_COMMAND = {
-    *("watching", "discovery", "jsonpath", "delivery", "follow.py", "waiting.py", "options.py"),
-    *("selectors.py", "resource.py", "factory.py", "informer.py"),
+    *("watching", "transport", "discovery", "jsonpath", "delivery", "follow.py", "waiting.py"),
+    *("options.py", "selectors.py", "resource.py", "factory.py", "informer.py"),
 }
 OF_PROGRAMS = re.compile(
     r"[Pp]ass [a-zA-Z_.]+(?:=|\b)|\w+=\.\.\.|for_resource|factory\b|GroupVersionResource|"

@@ -43,6 +43,8 @@ def threads() -> Iterator[Make]:
     yield make
     for source in made:
         source.close()
+    for source in made:
+        source.join(5)
 
 
 @pytest.fixture(params=[Source, LoopSource], ids=["threads", "loop"])
@@ -57,3 +59,5 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     yield make
     for source in made:
         source.close()
+    for source in made:
+        source.join(5)
