@@ -42,7 +42,9 @@ class Store(Shown):
 
     def get_by_key(self, key: str) -> Object | None:
         """The object of ``namespace/name``, or of a cluster-scoped name; None if absent."""
-        payload = self._store.get(checked_text("key", key, "a key such as 'namespace/name'"))
+        if type(key) is not str:
+            checked_text("key", key, "a key such as 'namespace/name'")
+        payload = self._store.get(key)
         return None if payload is None else self._store.codec.decode(payload)
 
     def list(self) -> Objects:

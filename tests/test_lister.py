@@ -300,9 +300,17 @@ class Interrupting(Codec):
 
     def plain(self, entry: bytes) -> bytes:
         """Unpack, after what is to be done before."""
+        self._act()
+        return super().plain(entry)
+
+    def decode(self, entry: bytes) -> dict[str, Any]:
+        """Unpack and decode, after what is to be done before."""
+        self._act()
+        return super().decode(entry)
+
+    def _act(self) -> None:
         while self.acts:
             self.acts.pop()()
-        return super().plain(entry)
 
 
 @pytest.mark.parametrize("shared", [False, True])

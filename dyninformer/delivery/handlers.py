@@ -15,7 +15,7 @@ from dyninformer.jsonpath import JSONPath, Projection
 from dyninformer.options import check_known, check_merging, checked_resync
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shown import Shown
-from dyninformer.store.codec import Codec, read
+from dyninformer.store.codec import Codec
 from dyninformer.store.decide import Delta
 from dyninformer.threads import (
     Bell,
@@ -164,7 +164,7 @@ class Handler:
             event = Event(gvr, codec, step, cluster=self.cluster)
             self._tell_event(event, step, codec, stopped)
         elif self.on_update is not None:  # what nearly every step is
-            old, new = read(codec.plain(before)), read(codec.plain(after))
+            old, new = codec.decode(before), codec.decode(after)
             if not stopped():
                 self.on_update(old, new)
 

@@ -226,12 +226,17 @@ class HandlerQueue(ABC):
     def put(self, changes: Sequence[Delta]) -> None:
         """Take changes one by one. Raises once all are queued or missed."""
         failure: BaseException | None = None
+        append, takes_initial = self._append, self._initial
         for change in changes:
-            if change.initial and not self._initial:
+            if change.initial and not takes_initial:
                 continue
             try:
-                self._take(change)
+                if self._missed:
+                    self._take(change)
+                else:
+                    append(change)
             except BaseException as error:  # noqa: BLE001 - raised below, after the others
+                self._missed.setdefault(change.key, change)
                 failure = error
         if self._consumer is not _AWAKE and self._has_items():
             self.rouse()
@@ -288,10 +293,10 @@ class HandlerQueue(ABC):
                 self.mark(self._late.pop(0))
 
     def _take(self, change: Delta) -> None:
-        """Queue one change; if that raises it is missed, and nothing else has changed."""
+        """Queue one change, merged with what was missed of its key."""
         key = change.key
         step: Delta | None = change
-        if self._missed and key in self._missed:
+        if key in self._missed:
             step = merged(self._missed[key], change)
             del self._missed[key]
         if step is None:

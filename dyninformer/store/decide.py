@@ -120,22 +120,24 @@ class Decider:
         for type_, received in events:
             key, namespace, data = received.key, received.namespace, received.data
             current = made[key] if key in made else entry_of(namespace, key)
-            write: Write | None
-            if type_ == "DELETED":
-                write = self.removed(received, current, functions)
-            elif (
+            if (
                 current is not None
                 and data is not None
+                and type_ != "DELETED"
                 and received.functions is functions
-                and follows(
-                    stamp := stamp_of(received.uid, received.version, received.row), current
-                )
-            ):  # what nearly every event is, and `kept` would find
-                new = pack(data, received.identity, stamp)
-                delta = Delta(key, current, new, False, False, False, came)
-                write = Write(namespace, delta, no_values, no_values)
-            else:
-                write = self.kept(received, current, functions, live=True)
+            ):
+                stamp = stamp_of(received.uid, received.version, received.row)
+                if follows(stamp, current):  # what nearly every event is, and `kept` would find
+                    new = pack(data, received.identity, stamp)
+                    delta = Delta(key, current, new, False, False, False, came)
+                    writes.append(Write(namespace, delta, no_values, no_values))
+                    made[key] = new
+                    continue
+            write = (
+                self.removed(received, current, functions)
+                if type_ == "DELETED"
+                else self.kept(received, current, functions, live=True)
+            )
             if write is not None:
                 if came:
                     write = _came(write, came)
@@ -249,8 +251,6 @@ class Decider:
 
 def _came(write: Write, came: float) -> Write:
     """The write, with when it came."""
-    if write.delta.came:
-        return write
     delta = msgspec.structs.replace(write.delta, came=came)
     return msgspec.structs.replace(write, delta=delta)
 

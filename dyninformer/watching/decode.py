@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from typing import Final, Protocol, TypeAlias
 
 import msgspec
@@ -110,8 +111,8 @@ class StreamReading:
         except BrokenFrameError as error:
             yield Batch(broken=str(error))
             return
-        while (batch := self._batch(lines)) is not None:
-            yield batch
+        for line in lines:
+            yield self._batch(chain((line,), lines))
 
     def end(self) -> Answer:
         """A clean end in the middle of a line is none."""
@@ -121,13 +122,12 @@ class StreamReading:
             )
         return Ended()
 
-    def _batch(self, lines: Iterator[bytes]) -> Batch | None:
+    def _batch(self, lines: Iterator[bytes]) -> Batch:
         """What the lines say, up to the first that is more than a change."""
         builder = _BatchBuilder(self._store, self._name)
         receive, append = self._store.receive, builder.events.append
-        begin, any_line = self._newest, False
+        begin = self._newest
         for line in lines:
-            any_line = True
             try:
                 type_, data = cut_event(line)
                 if type_ not in _CHANGES:
@@ -157,7 +157,7 @@ class StreamReading:
             except UnusableObjectError as error:
                 self._pass(error.version)
                 builder.refuse(error)
-        return builder.batch(self._since(begin)) if any_line else None
+        return builder.batch(self._since(begin))
 
     def _special(
         self, type_: str, data: bytes, line: bytes, begin: str, builder: _BatchBuilder

@@ -91,7 +91,7 @@ def _more(fresh: Freshness, was: Watching, batch: Batch, state: Watching, now: f
         over = not left_out and (not batch.events or batch.events[-1][1].version != batch.version)
     else:
         over = not past or reached(state.version, past)
-    return replace(fresh, as_of=now, live=True, history="") if over else fresh
+    return Freshness(now, fresh.listed, live=True) if over else fresh
 
 
 def _live(fresh: Freshness, answer: Answer, state: State) -> bool:

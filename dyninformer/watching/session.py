@@ -263,8 +263,9 @@ class Session:
             before, _ = protocol.step(before, Questioned(self._spent.pop(0)), now, self._random)
         asked_at = self._asked_at
         after, effects = protocol.step(before, answer, now, self._random)
+        version = protocol.newest(after)
         # A thread that sees the new state, "synced" above all, must find the store so (S7).
-        self._change_store(effects, protocol.newest(after))
+        self._change_store(effects, version)
         self.state = after
         turned = type(after) is not type(before)
         if turned:
@@ -280,11 +281,7 @@ class Session:
         # However long it took to have it held.
         came = self._contact if isinstance(answer, Batch) and self._contact is not None else now
         self.fresh = freshness.heard(self.fresh, before, answer, after, asked=asked_at, now=came)
-        if (
-            turned
-            or after.memory is not before.memory
-            or protocol.newest(after) != protocol.newest(before)
-        ):
+        if turned or after.memory is not before.memory or version != protocol.newest(before):
             self._on_status()
 
     # -- what can be read off it -----------------------------------------------------------

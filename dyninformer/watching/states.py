@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from dyninformer.resource import GroupVersionResource
 from dyninformer.shard import Part
 from dyninformer.store import versions
@@ -186,8 +188,7 @@ class Crashed:
     complaint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """Part of a list or stream, as it came in one piece. At most one of its three ends is set.
 
     What is skipped, as stale or unusable, is not among the ``events``.
@@ -398,8 +399,7 @@ Effects: TypeAlias = tuple[Effect, ...]
 # -- Memory: what outlives a state -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LastChange:
+class LastChange(msgspec.Struct, frozen=True, gc=False):
     """The newest change that was taken: what the server has, too, unless it was restored (S30)."""
 
     version: str

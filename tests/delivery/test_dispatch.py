@@ -14,13 +14,11 @@ from typing import Any
 
 import pytest
 
-from dyninformer.delivery import handlers
 from dyninformer.delivery import queue as queues
 from dyninformer.delivery.dispatch import JITTER, Timers, jittered
 from dyninformer.delivery.handlers import FirstState, Registration
 from dyninformer.delivery.queue import merged
 from dyninformer.errors import StoppedError
-from dyninformer.store.codec import read
 from dyninformer.store.decide import Delta, Deltas, InitialDeltas
 from dyninformer.threads import Bell, spawn
 from tests.delivery.harness import LONG, Harness, Notes, SlowNotes, until
@@ -349,12 +347,14 @@ def test_no_callback_begins_after_a_removal_that_came_while_its_event_was_decode
     reached, go_on = threading.Event(), threading.Event()
     called: list[Any] = []
 
-    def slow(data: bytes) -> dict[str, Any]:
+    decode = harness.store.codec.decode
+
+    def slow(entry: bytes) -> dict[str, Any]:
         reached.set()
         assert go_on.wait(LONG)
-        return read(data)
+        return decode(entry)
 
-    monkeypatch.setattr(handlers, "read", slow)
+    monkeypatch.setattr(harness.store.codec, "decode", slow)
     harness.sync("a", x=1)
     registration = harness.add(on_update=lambda old, new: called.append(new))
     harness.put("a", x=2)

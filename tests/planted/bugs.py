@@ -483,8 +483,8 @@ def _protocol() -> Iterable[Bug]:
     )
     yield _SESSION.bug(
         "the state is synced before the store is",
-        "        self._change_store(effects, protocol.newest(after))\n        self.state = after\n",
-        "        self.state = after\n        self._change_store(effects, protocol.newest(after))\n",
+        "        self._change_store(effects, version)\n        self.state = after\n",
+        "        self.state = after\n        self._change_store(effects, version)\n",
     )
     yield _SESSION.bug(
         "a delete among the initial events is forgotten",
