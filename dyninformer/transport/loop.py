@@ -123,7 +123,7 @@ class LoopThread:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._stopped:
-                raise StoppedError("the connections have been closed; make a new factory")
+                raise StoppedError("the connections have been closed")
             if self._loop is None:
                 loop = asyncio.new_event_loop()
                 try:
