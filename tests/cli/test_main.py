@@ -121,7 +121,7 @@ COMMAND = "from dyninformer.cli.start import main; main()"
     [
         "--help",
         "--version",
-        "--show-completion",
+        "--show-completion bash",
         "get --help",
         "resources",
         "get cert -A",
@@ -136,7 +136,11 @@ COMMAND = "from dyninformer.cli.start import main; main()"
 )
 def test_a_reader_that_closes_the_pipe_is_no_failure(kubeconfig: Path, words: str) -> None:
     """``| head -1`` ends the command silently."""
-    environment = {"KUBECONFIG": str(kubeconfig), "SHELL": "/bin/bash"}
+    environment = {
+        "KUBECONFIG": str(kubeconfig),
+        # The shell is named, and not looked for among the processes above this one.
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+    }
     assert into_closed_pipe(COMMAND, *words.split(), environment=environment) == (0, "")
 
 
