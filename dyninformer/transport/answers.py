@@ -28,25 +28,18 @@ class Inflater:
         while data:
             if self._zlib.eof:
                 self._zlib = zlib.decompressobj(_ANY_HEADER)
-            try:
-                piece = self._zlib.decompress(data, _PIECE)
-            except zlib.error:
-                raise ProtocolError(
-                    "the server sent as compressed what is not compressed"
-                ) from None
+            piece = self._decompress(data)
             data = self._zlib.unused_data if self._zlib.eof else self._zlib.unconsumed_tail
             if piece:
                 yield piece
-        while not self._zlib.eof:
-            try:
-                piece = self._zlib.decompress(b"", _PIECE)
-            except zlib.error:
-                raise ProtocolError(
-                    "the server sent as compressed what is not compressed"
-                ) from None
-            if not piece:
-                break
-            yield piece
+        while not self._zlib.eof and (piece := self._decompress(b"")):
+            yield piece  # it holds back more than one piece
+
+    def _decompress(self, data: bytes) -> bytes:
+        try:
+            return self._zlib.decompress(data, _PIECE)
+        except zlib.error:
+            raise ProtocolError("the server marked a body as compressed that is not") from None
 
     def finish(self) -> None:
         """Raise `ProtocolError` if the body ends in the middle."""

@@ -86,7 +86,7 @@ def _proxies() -> bool:
 
 
 def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: str) -> ssl.SSLContext:
-    context = _client_context()
+    context = client_context()
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -104,8 +104,8 @@ def _context(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: str
     return context
 
 
-def _client_context() -> ssl.SSLContext:
-    """As urllib3 makes one for the official client: TLS 1.2, and certificates are looked at."""
+def client_context() -> ssl.SSLContext:
+    """Return a context as strict as the official client's: TLS 1.2, certificates are verified."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if sys.version_info >= (3, 13):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import ssl
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 
 from dyninformer.transport.endpoint import Endpoint, offer_http2
 from dyninformer.transport.messages import Pairs
+from dyninformer.transport.plain import client_context
 
 Auth: TypeAlias = Callable[[], Pairs]
 """Returns the headers that carry the credentials. It may block: a refresh hook may run."""
@@ -131,15 +131,6 @@ class TlsContexts:
                 configuration.cert_file, configuration.key_file or None, _without_password
             )
         return context
-
-
-def client_context() -> ssl.SSLContext:
-    """Return a context for clients, as strict as the official client's."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if sys.version_info >= (3, 13):
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
-    return context
 
 
 def _state(path: str | None) -> tuple[int, ...] | None:

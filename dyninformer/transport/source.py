@@ -25,7 +25,7 @@ from dyninformer.transport.config import (
     find_configuration,
 )
 from dyninformer.transport.document import DocumentBody, TooLargeError
-from dyninformer.transport.endpoint import Endpoint
+from dyninformer.transport.endpoint import Endpoint, offer_http2
 from dyninformer.transport.loop import LoopThread, in_thread, waited
 from dyninformer.transport.messages import Pairs
 from dyninformer.transport.pool import Traffic
@@ -368,7 +368,7 @@ class Source(Channel):
     def _read(self) -> Settings:
         """Read files, tokens and certificates; run the credential plugin if there is one."""
         if isinstance(self._origin, Environment) and (plain := self._origin.plain()) is not None:
-            tls = plain.tls
+            tls = None if plain.tls is None else offer_http2(plain.tls)
             return Settings(
                 endpoint=Endpoint(
                     url=plain.host,
